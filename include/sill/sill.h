@@ -1,0 +1,69 @@
+/* Sill: storage under MPI. The functions and names a program may use beyond the MPI interface itself.
+ *
+ * A program needs none of this: MPI_Info hints or SILL_WINDOWS put its windows on storage. What is here asks for more
+ * than MPI can say. Link the library of your MPI family (`sill::sill`, `sill.pc`) or preload it; both work, with and
+ * without `sill run`. Every function returns an MPI error code and calls no error handler.
+ */
+#ifndef SILL_SILL_H
+#define SILL_SILL_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SILL_VERSION_MAJOR 0
+#define SILL_VERSION_MINOR 1
+#define SILL_VERSION_PATCH 0
+
+/* MPI_Info keys of windows; values and defaults: `sill hints` or docs/hints.md. */
+#define SILL_ALLOC_TYPE "alloc_type"
+#define SILL_ALLOC_FILENAME "storage_alloc_filename"
+#define SILL_ALLOC_OFFSET "storage_alloc_offset"
+#define SILL_ALLOC_FACTOR "storage_alloc_factor"
+#define SILL_ALLOC_ORDER "storage_alloc_order"
+#define SILL_ALLOC_UNLINK "storage_alloc_unlink"
+#define SILL_ALLOC_DISCARD "storage_alloc_discard"
+#define SILL_ALLOC_RESERVE "storage_alloc_reserve"
+#define SILL_ALLOC_ENGINE "storage_alloc_engine"
+#define SILL_ALLOC_LAYOUT "storage_alloc_layout"
+#define SILL_ACCESS_STYLE "access_style"
+#define SILL_FILE_PERM "file_perm"
+#define SILL_STRIPING_FACTOR "striping_factor"
+#define SILL_STRIPING_UNIT "striping_unit"
+
+/* A number that the system below can't tell. */
+#define SILL_UNKNOWN UINT64_MAX
+
+/* What one rank's part of a window is made of, and what its syncs did. Bytes, except where the name says otherwise. */
+typedef struct sill_win_stats {
+  uint64_t memory_bytes;  /* of the segment, in memory */
+  uint64_t storage_bytes; /* of the segment, on storage */
+  uint64_t resident_bytes; /* of the storage part, in the page cache now; SILL_UNKNOWN before Linux 6.5 */
+  uint64_t dirty_bytes;    /* of those, not yet on the device; SILL_UNKNOWN before Linux 6.5 */
+  uint64_t synced_bytes;   /* written out by this rank's syncs so far; SILL_UNKNOWN before Linux 6.5 */
+  uint64_t sync_count;     /* completed syncs of this rank */
+  uint64_t sync_ns;        /* time this rank spent in them, nanoseconds */
+} sill_win_stats;
+
+/* Make the storage of all ranks of `win` durable: MPI_Win_sync on every rank, and a result all ranks agree on.
+ * Collective over the window's group. On a window without storage: MPI_SUCCESS, nothing to do.
+ * Returns the error of the lowest failing rank (class MPI_ERR_NO_SPACE, MPI_ERR_IO, ...) on every rank. */
+int sill_win_sync_all(MPI_Win win);
+
+/* Set *restored to 1 if the storage of this rank's segment held bytes before the window was allocated, else 0. Local. */
+int sill_win_get_restored(MPI_Win win, int* restored);
+
+/* Fill *stats with this rank's numbers. Local; memory windows have only memory_bytes. */
+int sill_win_get_stats(MPI_Win win, sill_win_stats* stats);
+
+/* The text of the last error that Sill returned on this thread, with path, key and reason; "" if there was none.
+ * MPI_Error_string gives the same text, cut to MPI_MAX_ERROR_STRING. Local; valid until the thread's next MPI call. */
+const char* sill_error_string(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
