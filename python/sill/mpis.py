@@ -162,7 +162,7 @@ def _bin_folders(prefixes: Iterable[str]) -> Iterator[Path]:
 def _describe(wrapper: Path, ending: str) -> Mpi | None:
     """What a compiler wrapper stands for; None when it isn't one of an MPI that Sill knows."""
     command = _show(wrapper)
-    include = _first_with("mpi.h", _flags(command, "-I") + [str(wrapper.parent.parent / "include")])
+    include = _first_with("mpi.h", [*_flags(command, "-I"), str(wrapper.parent.parent / "include")])
     if include is None:
         return None
     family, name, version = _identify(Path(include), "-lmpi_abi" in command)
@@ -202,7 +202,9 @@ def _launcher_quirks(family: str, version: str) -> dict:
 def _show(wrapper: Path) -> list[str]:
     """The command line a wrapper would run; MPICH's and Open MPI's both take -show. Empty when it says nothing."""
     try:
-        result = subprocess.run([wrapper, "-show"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20)
+        result = subprocess.run(
+            [wrapper, "-show"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20
+        )
     except (OSError, subprocess.TimeoutExpired):
         return []
     return shlex.split(result.stdout) if result.returncode == 0 else []

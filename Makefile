@@ -1,0 +1,50 @@
+# Two commands on a fresh machine: `make demo` and `make test`. `make help` lists the rest.
+BUILD ?= build
+SANITIZED ?= build-sanitized
+PYTHON := .venv/bin/python
+
+# configure FOLDER OPTIONS: the log is shown only when something is wrong.
+define configure
+	@mkdir -p $(1)
+	@cmake -S . -B $(1) -G Ninja -DPython3_EXECUTABLE=$(CURDIR)/$(PYTHON) $(2) >$(1)/configure.log 2>&1 </dev/null || \
+	  { cat $(1)/configure.log >&2; exit 1; }
+endef
+
+.DEFAULT_GOAL := build
+.PHONY: help setup build sanitized demo test bench format lint clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## install what is missing (Debian packages, .venv, .mpi)
+	@tools/setup
+
+build: setup ## build the libraries, apps and tests; leaves .venv/bin/sill
+	$(call configure,$(BUILD),)
+	@cmake --build $(BUILD) -- --quiet
+
+sanitized: setup
+	$(call configure,$(SANITIZED),-DSILL_SANITIZE=address$(comma)undefined -DSILL_APPS=OFF -DCMAKE_BUILD_TYPE=Debug)
+	@cmake --build $(SANITIZED) --target sill-unit-tests -- --quiet
+
+demo: build ## count the words of real text in storage windows, with a crash on the way; ARGS="--input DIR"
+	@apps/demo $(ARGS)
+
+test: build sanitized ## all tests under every MPI found; ARGS are pytest's, e.g. ARGS="-m quick"
+	@$(PYTHON) tools/test $(ARGS)
+
+bench: build ## storage windows against memory windows; ARGS="--quick"
+	@$(PYTHON) bench/run $(ARGS)
+
+format: setup ## format C, C++ and Python sources
+	@git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp' | xargs -r .venv/bin/clang-format -i
+	@.venv/bin/ruff format --quiet
+	@.venv/bin/ruff check --quiet --fix
+
+lint: setup ## check formats and lints, without changing anything
+	@$(PYTHON) -m pytest -q tests/python/test_lint.py
+
+clean: ## remove the build folders; .venv and .mpi stay
+	rm -rf $(BUILD) $(SANITIZED)
+
+comma := ,
