@@ -1,5 +1,6 @@
 #pragma once
-// One line a message on standard error: "sill[RANK] LEVEL: text". SILL_LOG = error | warn (default) | info | debug | off.
+// One line a message on standard error: "sill[RANK] LEVEL: text". SILL_LOG = error | warn (default) | info | debug |
+// off.
 #include <string>
 
 namespace sill {

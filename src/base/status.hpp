@@ -10,20 +10,20 @@ namespace sill {
 // One entry per thing that can be wrong; src/mpi turns each into an MPI error class.
 enum class Cause : int {
   ok,
-  bad_hint,        // a known key with a value outside its type or range
-  missing_hint,    // a key without which the others mean nothing
-  hints_differ,    // ranks disagree where they must not
-  no_such_file,    // a folder of the path is missing
-  bad_file,        // a folder, a pipe, a socket; a name too long
+  bad_hint,      // a known key with a value outside its type or range
+  missing_hint,  // a key without which the others mean nothing
+  hints_differ,  // ranks disagree where they must not
+  no_such_file,  // a folder of the path is missing
+  bad_file,      // a folder, a pipe, a socket; a name too long
   no_permission,
   read_only,
-  no_space,        // also: a device too small
+  no_space,  // also: a device too small
   quota,
-  in_use,          // another job's window, a mounted device
+  in_use,  // another job's window, a mounted device
   no_memory,
   io,
-  bad_argument,    // a call's argument, not a hint
-  unsupported,     // the system below can't do it
+  bad_argument,  // a call's argument, not a hint
+  unsupported,   // the system below can't do it
 };
 
 class [[nodiscard]] Status {

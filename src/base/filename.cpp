@@ -1,0 +1,50 @@
+// Placeholders of file names.
+#include "base/hints.hpp"
+
+namespace sill {
+namespace {
+
+// A field that leads into another folder would put the window where nobody looks for it.
+Status append_field(const char* name, const std::string& text, std::string& path) {
+  if (text.find('/') != text.npos || text.find('\0') != text.npos) {
+    return {Cause::bad_hint, std::string(name) + " '" + text + "' can't be part of a file name"};
+  }
+  path += text;
+  return {};
+}
+
+Status append_placeholder(char letter, const NameFields& fields, std::string& path) {
+  switch (letter) {
+    case '%':
+      path += '%';
+      return {};
+    case 'r':
+      path += std::to_string(fields.rank);
+      return {};
+    case 'h':
+      return append_field("the host name", fields.host, path);
+    case 'w':
+      return append_field("the window number", fields.window, path);
+    case 'j':
+      return append_field("the job id", fields.job, path);
+    default:
+      return {Cause::bad_hint, std::string("'%") + letter + "' is no placeholder; expected %r, %h, %w, %j or %%"};
+  }
+}
+
+}  // namespace
+
+Result<std::string> expand_filename(std::string_view pattern, const NameFields& fields) {
+  std::string path;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      path += pattern[i];
+      continue;
+    }
+    if (++i == pattern.size()) return Status(Cause::bad_hint, "ends in '%'; expected %r, %h, %w, %j or %%");
+    if (Status status = append_placeholder(pattern[i], fields, path); !status.ok()) return status;
+  }
+  return path;
+}
+
+}  // namespace sill

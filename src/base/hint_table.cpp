@@ -1,0 +1,329 @@
+// The rows of the hint table, each with the reader and the writer of its values.
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/hints.hpp"
+#include "base/text.hpp"
+
+namespace sill {
+namespace {
+
+Status bad(std::string reason) { return {Cause::bad_hint, std::move(reason)}; }
+
+// "a, b or c"
+template <class Names>
+std::string one_of(const Names& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+template <class Enum, std::size_t N>
+Status read_name(std::string_view value, const std::array<std::string_view, N>& names, Enum& result) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (value == names[i]) {
+      result = static_cast<Enum>(i);
+      return {};
+    }
+  }
+  return bad("expected " + one_of(names));
+}
+
+template <class Enum, std::size_t N>
+std::string name_of(const std::array<std::string_view, N>& names, Enum value) {
+  return std::string(names[static_cast<std::size_t>(value)]);
+}
+
+constexpr std::array<std::string_view, 2> boolean_names = {"false", "true"};
+constexpr std::array<std::string_view, 2> type_names = {"memory", "storage"};
+constexpr std::array<std::string_view, 2> order_names = {"memory_first", "storage_first"};
+constexpr std::array<std::string_view, 2> reserve_names = {"full", "sparse"};
+constexpr std::array<std::string_view, 2> engine_names = {"mapped", "staged"};
+constexpr std::array<std::string_view, 2> layout_names = {"consecutive", "overlap"};
+// In the order of the bits of AccessStyle.
+constexpr std::array<std::string_view, 7> style_names = {
+    "read_once", "write_once", "read_mostly", "write_mostly", "sequential", "reverse_sequential", "random"};
+
+// A whole number of at least `low`, and nothing behind it.
+template <class Number>
+Status read_whole(std::string_view value, Number low, Number high, Number& result) {
+  Number number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  if (error == std::errc::invalid_argument || value.empty()) return bad("expected a whole number, not negative");
+  if (error == std::errc::result_out_of_range || number > high) return bad("is above " + std::to_string(high));
+  if (stop != end) return bad("has something other than digits in it");
+  if (number < low) return bad("must be at least " + std::to_string(low));
+  result = number;
+  return {};
+}
+
+// Files end at the largest off_t.
+constexpr std::uint64_t largest_offset = std::numeric_limits<std::int64_t>::max();
+constexpr unsigned largest_count = std::numeric_limits<int>::max();
+
+Status read_factor(std::string_view value, Factor& result) {
+  if (value == "auto") {
+    result = {.automatic = true};
+    return {};
+  }
+  double share = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, share);
+  if (error != std::errc() || stop != end) return bad("expected a number from 0.0 to 1.0, or auto");
+  if (!(share >= 0.0 && share <= 1.0) || std::signbit(share)) return bad("must lie between 0.0 and 1.0, or be auto");
+  result = {.automatic = false, .share = share};
+  return {};
+}
+
+std::string write_factor(const Factor& factor) {
+  if (factor.automatic) return "auto";
+  std::array<char, 32> buffer;
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), factor.share);
+  return {buffer.data(), end};
+}
+
+Status read_styles(std::string_view value, unsigned& result) {
+  unsigned styles = access_none;
+  for (const std::string_view item : split(value, ',')) {
+    std::size_t bit = 0;
+    if (!read_name(trim(item), style_names, bit).ok()) {
+      return bad("'" + std::string(item) + "' is no access style; expected a list of " + one_of(style_names));
+    }
+    styles |= 1u << bit;
+  }
+  result = styles;
+  return {};
+}
+
+std::string write_styles(unsigned styles) {
+  std::string text;
+  for (std::size_t bit = 0; bit < style_names.size(); ++bit) {
+    if (!(styles & 1u << bit)) continue;
+    if (!text.empty()) text += ',';
+    text += style_names[bit];
+  }
+  return text;
+}
+
+struct PermName {
+  std::string_view name;
+  mode_t bits;
+};
+constexpr std::array<PermName, 12> perm_names = {{{"S_IRWXU", 0700},
+                                                  {"S_IRUSR", 0400},
+                                                  {"S_IWUSR", 0200},
+                                                  {"S_IXUSR", 0100},
+                                                  {"S_IRWXG", 0070},
+                                                  {"S_IRGRP", 0040},
+                                                  {"S_IWGRP", 0020},
+                                                  {"S_IXGRP", 0010},
+                                                  {"S_IRWXO", 0007},
+                                                  {"S_IROTH", 0004},
+                                                  {"S_IWOTH", 0002},
+                                                  {"S_IXOTH", 0001}}};
+
+Status read_perm_names(std::string_view value, mode_t& result) {
+  mode_t perm = 0;
+  for (const std::string_view item : split(value, '|')) {
+    mode_t bits = 0;
+    for (const PermName& row : perm_names) {
+      if (trim(item) == row.name) bits = row.bits;
+    }
+    if (bits == 0) return bad("'" + std::string(item) + "' is no permission; expected names such as S_IRUSR|S_IWUSR");
+    perm |= bits;
+  }
+  result = perm;
+  return {};
+}
+
+Status read_perm(std::string_view value, mode_t& result) {
+  if (value.starts_with('S')) return read_perm_names(value, result);
+  mode_t perm = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, perm, 8);
+  if (error == std::errc::invalid_argument || stop != end) {
+    return bad("expected an octal number such as 0600, or names such as S_IRUSR|S_IWUSR");
+  }
+  if (error != std::errc() || perm > 0777) return bad("must lie between 0 and 0777 (octal)");
+  result = perm;
+  return {};
+}
+
+std::string write_perm(mode_t perm) {
+  return {'0', static_cast<char>('0' + (perm >> 6 & 7)), static_cast<char>('0' + (perm >> 3 & 7)),
+          static_cast<char>('0' + (perm & 7))};
+}
+
+Status read_filename(std::string_view value, std::string& result) {
+  if (value.empty()) return bad("the name is empty");
+  if (value.find('\0') != value.npos) return bad("the name has a zero byte in it");
+  if (const auto expanded = expand_filename(value, {}); !expanded.ok()) return expanded.status();
+  result = value;
+  return {};
+}
+
+template <class Number>
+std::string write_optional(const std::optional<Number>& value) {
+  return value ? std::to_string(*value) : "";
+}
+
+constexpr std::array<std::string_view, 1> factor_aliases = {"stripe_count"};
+constexpr std::array<std::string_view, 1> unit_aliases = {"stripe_size"};
+
+using Value = std::string_view;
+using Hints = WindowHints;
+
+const std::array<HintRow, 14> rows = {{
+    {.key = "alloc_type",
+     .values = "`memory`, `storage`",
+     .default_value = "memory",
+     .unit = "",
+     .aliases = {},
+     .help = "What the window lies on.",
+     .collective = true,
+     .parse = [](Value value, Hints& hints) { return read_name(value, type_names, hints.alloc_type); },
+     .format = [](const Hints& hints) { return name_of(type_names, hints.alloc_type); }},
+    {.key = "storage_alloc_filename",
+     .values = "path of a file or block device; `%r` rank, `%h` host, `%w` window number, `%j` job id, `%%` a percent",
+     .default_value = "",
+     .unit = "",
+     .aliases = {},
+     .help = "Where the storage is; required with `alloc_type=storage`.",
+     .collective = false,
+     .parse = [](Value value, Hints& hints) { return read_filename(value, hints.filename); },
+     .format = [](const Hints& hints) { return hints.filename; }},
+    {.key = "storage_alloc_offset",
+     .values = "whole number",
+     .default_value = "0",
+     .unit = "bytes",
+     .aliases = {},
+     .help = "Where the window's bytes begin in the file or device; need not be aligned.",
+     .collective = false,
+     .parse = [](Value value,
+                 Hints& hints) { return read_whole(value, std::uint64_t{0}, largest_offset, hints.offset); },
+     .format = [](const Hints& hints) { return std::to_string(hints.offset); }},
+    {.key = "storage_alloc_factor",
+     .values = "0.0 to 1.0, `auto`",
+     .default_value = "1.0",
+     .unit = "",
+     .aliases = {},
+     .help = "The share of a segment that lies on storage, the rest in memory; `auto`: what does not fit in memory.",
+     .collective = false,
+     .parse = [](Value value, Hints& hints) { return read_factor(value, hints.factor); },
+     .format = [](const Hints& hints) { return write_factor(hints.factor); }},
+    {.key = "storage_alloc_order",
+     .values = "`memory_first`, `storage_first`",
+     .default_value = "memory_first",
+     .unit = "",
+     .aliases = {},
+     .help = "Which part of a combined segment has the lower addresses.",
+     .collective = true,
+     .parse = [](Value value, Hints& hints) { return read_name(value, order_names, hints.order); },
+     .format = [](const Hints& hints) { return name_of(order_names, hints.order); }},
+    {.key = "storage_alloc_unlink",
+     .values = "`true`, `false`",
+     .default_value = "false",
+     .unit = "",
+     .aliases = {},
+     .help = "Delete the file when the window is freed; no effect on devices.",
+     .collective = true,
+     .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.unlink); },
+     .format = [](const Hints& hints) { return name_of(boolean_names, hints.unlink); }},
+    {.key = "storage_alloc_discard",
+     .values = "`true`, `false`",
+     .default_value = "false",
+     .unit = "",
+     .aliases = {},
+     .help = "Skip the sync when the window is freed.",
+     .collective = true,
+     .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.discard); },
+     .format = [](const Hints& hints) { return name_of(boolean_names, hints.discard); }},
+    {.key = "access_style",
+     .values = "list of `read_once`, `write_once`, `read_mostly`, `write_mostly`, `sequential`, `reverse_sequential`, "
+               "`random`",
+     .default_value = "",
+     .unit = "",
+     .aliases = {},
+     .help = "How the window will be used, so that the system reads ahead and writes back to match.",
+     .collective = false,
+     .parse = [](Value value, Hints& hints) { return read_styles(value, hints.access_style); },
+     .format = [](const Hints& hints) { return write_styles(hints.access_style); }},
+    {.key = "file_perm",
+     .values = "octal up to `0777`, or names: `S_IRUSR|S_IWUSR`",
+     .default_value = "0600",
+     .unit = "",
+     .aliases = {},
+     .help = "Permissions of a file that the window creates; the umask applies.",
+     .collective = false,
+     .parse = [](Value value, Hints& hints) { return read_perm(value, hints.file_perm); },
+     .format = [](const Hints& hints) { return write_perm(hints.file_perm); }},
+    {.key = "striping_factor",
+     .values = "whole number from 1",
+     .default_value = "",
+     .unit = "devices",
+     .aliases = factor_aliases,
+     .help = "How many devices of a Lustre file system a new file is spread over.",
+     .collective = false,
+     .parse =
+         [](Value value, Hints& hints) {
+           unsigned count = 0;
+           const Status status = read_whole(value, 1u, largest_count, count);
+           if (status.ok()) hints.striping_factor = count;
+           return status;
+         },
+     .format = [](const Hints& hints) { return write_optional(hints.striping_factor); }},
+    {.key = "striping_unit",
+     .values = "whole number from 1",
+     .default_value = "",
+     .unit = "bytes",
+     .aliases = unit_aliases,
+     .help = "How many bytes of a new file lie on one device before the next one's turn (Lustre).",
+     .collective = false,
+     .parse =
+         [](Value value, Hints& hints) {
+           std::uint64_t bytes = 0;
+           const Status status = read_whole(value, std::uint64_t{1}, largest_offset, bytes);
+           if (status.ok()) hints.striping_unit = bytes;
+           return status;
+         },
+     .format = [](const Hints& hints) { return write_optional(hints.striping_unit); }},
+    {.key = "storage_alloc_reserve",
+     .values = "`full`, `sparse`",
+     .default_value = "full",
+     .unit = "",
+     .aliases = {},
+     .help = "`full`: blocks are reserved and a full device is an error at allocation; `sparse`: they come with use.",
+     .collective = true,
+     .parse = [](Value value, Hints& hints) { return read_name(value, reserve_names, hints.reserve); },
+     .format = [](const Hints& hints) { return name_of(reserve_names, hints.reserve); }},
+    {.key = "storage_alloc_engine",
+     .values = "`mapped`, `staged`",
+     .default_value = "mapped",
+     .unit = "",
+     .aliases = {},
+     .help = "`mapped`: the file's pages are the window; `staged`: memory that a sync writes out.",
+     .collective = true,
+     .parse = [](Value value, Hints& hints) { return read_name(value, engine_names, hints.engine); },
+     .format = [](const Hints& hints) { return name_of(engine_names, hints.engine); }},
+    {.key = "storage_alloc_layout",
+     .values = "`consecutive`, `overlap`",
+     .default_value = "consecutive",
+     .unit = "",
+     .aliases = {},
+     .help = "Ranks that name the same file and offset lie one after another by rank, or on top of each other.",
+     .collective = true,
+     .parse = [](Value value, Hints& hints) { return read_name(value, layout_names, hints.layout); },
+     .format = [](const Hints& hints) { return name_of(layout_names, hints.layout); }},
+}};
+
+}  // namespace
+
+std::span<const HintRow> hint_table() { return rows; }
+
+}  // namespace sill
