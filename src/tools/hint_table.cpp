@@ -1,0 +1,122 @@
+// Prints the hint table: as JSON for the command, with --markdown as docs/hints.md.
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "base/hints.hpp"
+
+namespace {
+
+std::string json_text(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string json_row(const sill::HintRow& row) {
+  std::string aliases;
+  for (const std::string_view alias : row.aliases) aliases += (aliases.empty() ? "" : ", ") + json_text(alias);
+  return "  {\"key\": " + json_text(row.key) + ", \"values\": " + json_text(row.values) +
+         ", \"default\": " + json_text(row.default_value) + ", \"unit\": " + json_text(row.unit) + ", \"aliases\": [" +
+         aliases + "], \"help\": " + json_text(row.help) + ", \"collective\": " + (row.collective ? "true" : "false") +
+         "}";
+}
+
+std::string json() {
+  std::string rows;
+  for (const sill::HintRow& row : sill::hint_table()) rows += (rows.empty() ? "" : ",\n") + json_row(row);
+  return "[\n" + rows + "\n]\n";
+}
+
+// A cell of a Markdown table, in which a bar would begin the next one.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string code(std::string_view text) { return text.empty() ? "" : "`" + std::string(text) + "`"; }
+
+std::string markdown_row(const sill::HintRow& row) {
+  std::string help(row.help);
+  for (const std::string_view alias : row.aliases) help += " Also as " + code(alias) + ".";
+  const std::string unit = row.unit.empty() ? "" : ", " + std::string(row.unit);
+  return "| " + code(row.key) + " | " + cell(row.values) + unit + " | " + code(row.default_value) + " | " +
+         (row.collective ? "yes" : "no") + " | " + cell(help) + " |\n";
+}
+
+constexpr std::string_view before_table = R"(# Hints
+
+The `MPI_Info` keys that put a window on storage. This page is written by `sill-hint-table --markdown`; `sill hints` prints
+the same table.
+
+| key | values | default | same on all ranks | meaning |
+|---|---|---|---|---|
+)";
+
+constexpr std::string_view after_table = R"(
+Unknown keys are ignored, as the MPI standard wants it. A known key with a bad value is an error that names key, value and
+reason: sizes are plain decimal bytes (`1048576`, not `1M`), and nothing may stand behind a number. Where a key is given
+twice (by its alias, say), the last one counts.
+
+`%r` is the rank in `MPI_COMM_WORLD`, `%w` counts windows from 0 (`m0`, `m1`, ... for `MPI_Alloc_mem`), and `%j` is
+`SILL_JOB_ID`, else the job id of Slurm, PBS, Flux, LSF or SGE, else `local`.
+
+## For programs nobody edits
+
+Rules give hints to windows whose info has no `alloc_type`, and to `MPI_Alloc_mem`. What the info says comes first, then the
+variable `SILL_WINDOWS`, then the file `sill.toml`, key by key. In both, an unknown key is an error.
+
+`SILL_WINDOWS` is a list of `key=value`; a part without `=` continues the value before it:
+
+```sh
+SILL_WINDOWS="alloc_type=storage,storage_alloc_filename=/scratch/%j/w%w.%r,access_style=random,write_mostly"
+```
+
+`sill.toml` is `$SILL_CONFIG`, else `$XDG_CONFIG_HOME/sill/sill.toml`, else `~/.config/sill/sill.toml`, and has one table:
+
+```toml
+[windows]
+alloc_type = "storage"
+storage_alloc_filename = "/scratch/%j/w%w.%r"
+storage_alloc_factor = 0.5
+storage_alloc_unlink = true
+file_perm = 0o640
+```
+
+## In a program
+
+```c
+MPI_Info info;
+MPI_Info_create(&info);
+MPI_Info_set(info, "alloc_type", "storage");
+MPI_Info_set(info, "storage_alloc_filename", "/scratch/table.%r");
+MPI_Win_allocate(size, 1, info, MPI_COMM_WORLD, &base, &win);
+```
+)";
+
+std::string markdown() {
+  std::string text(before_table);
+  for (const sill::HintRow& row : sill::hint_table()) text += markdown_row(row);
+  return text.append(after_table);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool as_markdown = argc == 2 && std::string_view(argv[1]) == "--markdown";
+  if (argc > 1 && !as_markdown) {
+    std::fputs("usage: sill-hint-table [--markdown]\n", stderr);
+    return 2;
+  }
+  const std::string text = as_markdown ? markdown() : json();
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fclose(stdout) == 0;
+  if (!written) std::perror("sill-hint-table");
+  return written ? 0 : 1;
+}
