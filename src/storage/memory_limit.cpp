@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 
-namespace sill {
+namespace sill::storage {
 namespace {
 
 using Bytes = std::uint64_t;
@@ -156,4 +156,4 @@ Result<std::uint64_t> available_memory(const std::string& root) {
   return *smallest;
 }
 
-}  // namespace sill
+}  // namespace sill::storage
