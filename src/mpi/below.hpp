@@ -1,0 +1,49 @@
+#pragma once
+// The MPI below: the functions of the MPI library that the program runs with, found at run time behind our own entries.
+// Sill calls MPI only through this table, so its own calls never come back to it, and the MPICH families need no link.
+#include <mpi.h>
+
+namespace sill::mpi {
+
+#if MPI_VERSION >= 4
+#define SILL_INFO_CALLS(X) X(Info_get_string)
+#else
+#define SILL_INFO_CALLS(X) X(Info_get)
+#endif
+
+#define SILL_BELOW_CALLS(X)                                                                                            \
+  X(Add_error_code)                                                                                                    \
+  X(Add_error_string) X(Allgather) X(Allgatherv) X(Allreduce) X(Barrier) X(Bcast) X(Comm_call_errhandler)              \
+      X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_rank) X(Comm_set_attr) X(Comm_set_errhandler)         \
+          X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter) X(Error_class) X(Error_string) X(Finalized) \
+              X(Gather) X(Gatherv) X(Get_library_version) X(Info_create) X(Info_delete) X(Info_dup) X(Info_free)       \
+                  X(Info_get_nkeys) X(Info_get_nthkey) X(Info_set) X(Initialized) X(Iprobe) X(Win_allocate)            \
+                      X(Win_allocate_shared) X(Win_call_errhandler) X(Win_create) X(Win_create_keyval) X(Win_flush)    \
+                          X(Win_free) X(Win_get_attr) X(Win_get_info) X(Win_set_attr) X(Win_set_errhandler)            \
+                              X(Win_shared_query) X(Get) SILL_INFO_CALLS(X)
+
+struct Below {
+#define X(name) decltype(&PMPI_##name) name;
+  SILL_BELOW_CALLS(X)
+#undef X
+};
+
+// The table, filled at first use. A function the library lacks is a null pointer; `below_is_whole` says if any is.
+const Below& below();
+bool below_is_whole();
+
+// The next definition of a symbol behind libsill's own: a tool's, or the MPI library's, also one that was loaded
+// privately (as mpi4py does). nullptr if there is none.
+void* next_symbol(const char* name);
+
+enum class Library { mpich, open_mpi, other };
+
+struct Version {
+  Library library = Library::other;
+  int major = 0;
+};
+
+// Which MPI library is below.
+Version version();
+
+}  // namespace sill::mpi

@@ -1,0 +1,121 @@
+#include "mpi/comm.hpp"
+
+#include <array>
+#include <charconv>
+#include <memory>
+#include <mutex>
+
+#include "base/config.hpp"
+#include "mpi/below.hpp"
+#include "mpi/errors.hpp"
+
+namespace sill::mpi {
+namespace {
+
+int delete_own_comm(MPI_Comm, int, void* value, void*) {
+  const std::unique_ptr<OwnComm> own(static_cast<OwnComm*>(value));
+  return below().Comm_free(&own->comm);
+}
+
+int own_comm_keyval() {
+  static std::once_flag once;
+  static int keyval = MPI_KEYVAL_INVALID;
+  std::call_once(once, [] { below().Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &delete_own_comm, &keyval, nullptr); });
+  return keyval;
+}
+
+// The lowest rank of every rank's node.
+Status find_nodes(OwnComm& own) {
+  MPI_Comm node;
+  if (const int code = below().Comm_split_type(own.comm, MPI_COMM_TYPE_SHARED, own.rank, MPI_INFO_NULL, &node);
+      code != MPI_SUCCESS)
+    return from_code(code, "MPI_Comm_split_type");
+  int lowest = own.rank;
+  int code = below().Bcast(&lowest, 1, MPI_INT, 0, node);
+  own.node_of.resize(static_cast<std::size_t>(own.size));
+  if (code == MPI_SUCCESS) code = below().Allgather(&lowest, 1, MPI_INT, own.node_of.data(), 1, MPI_INT, own.comm);
+  below().Comm_free(&node);
+  own.node_count = 0;
+  for (int rank = 0; rank < own.size; ++rank) own.node_count += own.node_of[rank] == rank;
+  return from_code(code, "finding nodes");
+}
+
+}  // namespace
+
+Result<const OwnComm*> own_comm(MPI_Comm user) {
+  const int keyval = own_comm_keyval();
+  if (keyval == MPI_KEYVAL_INVALID) return Status(Cause::unsupported, "the MPI library gave no attribute key");
+  OwnComm* known = nullptr;
+  int found = 0;
+  if (below().Comm_get_attr(user, keyval, &known, &found) == MPI_SUCCESS && found) return known;
+  auto own = std::make_unique<OwnComm>();
+  below().Comm_rank(user, &own->rank);
+  below().Comm_size(user, &own->size);
+  // A split, not a dup: a dup would copy the user's attributes and call the user's copy functions.
+  if (const int code = below().Comm_split(user, 0, own->rank, &own->comm); code != MPI_SUCCESS)
+    return from_code(code, "MPI_Comm_split");
+  below().Comm_set_errhandler(own->comm, MPI_ERRORS_RETURN);
+  if (Status status = find_nodes(*own); !status.ok()) return status;
+  if (const int code = below().Comm_set_attr(user, keyval, own.get()); code != MPI_SUCCESS)
+    return from_code(code, "MPI_Comm_set_attr");
+  return own.release();
+}
+
+int world_rank(int fallback) {
+  int initialized = 0;
+  int rank = -1;
+  if (below().Initialized(&initialized) == MPI_SUCCESS && initialized &&
+      below().Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
+    return rank;
+  for (const char* name : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+    const std::string text = environment(name);
+    if (std::from_chars(text.data(), text.data() + text.size(), rank).ec == std::errc() && !text.empty()) return rank;
+  }
+  return fallback;
+}
+
+Status gather_bytes(const OwnComm& own, const void* mine, int size, void* all) {
+  return from_code(below().Allgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, own.comm), "MPI_Allgather");
+}
+
+Result<std::vector<std::string>> gather_strings(const OwnComm& own, const std::string& mine) {
+  const auto lengths = gather_records(own, static_cast<int>(mine.size()));
+  if (!lengths.ok()) return lengths.status();
+  std::vector<int> starts;
+  int total = 0;
+  for (const int length : lengths.value()) {
+    starts.push_back(total);
+    total += length;
+  }
+  std::string all(static_cast<std::size_t>(total), '\0');
+  const int code = below().Allgatherv(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(),
+                                      lengths.value().data(), starts.data(), MPI_CHAR, own.comm);
+  if (code != MPI_SUCCESS) return from_code(code, "MPI_Allgatherv");
+  std::vector<std::string> strings;
+  for (std::size_t rank = 0; rank < starts.size(); ++rank)
+    strings.push_back(
+        all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(lengths.value()[rank])));
+  return strings;
+}
+
+std::vector<std::pair<std::string, std::string>> info_pairs(MPI_Info info, bool (*wanted)(const std::string& key)) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  int count = 0;
+  if (info == MPI_INFO_NULL || below().Info_get_nkeys(info, &count) != MPI_SUCCESS) return pairs;
+  for (int i = 0; i < count; ++i) {
+    std::array<char, MPI_MAX_INFO_KEY + 1> key{};
+    std::array<char, MPI_MAX_INFO_VAL + 1> value{};
+    int found = 0;
+    if (below().Info_get_nthkey(info, i, key.data()) != MPI_SUCCESS || !wanted(key.data())) continue;
+#if MPI_VERSION >= 4
+    int length = MPI_MAX_INFO_VAL;
+    below().Info_get_string(info, key.data(), &length, value.data(), &found);
+#else
+    below().Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &found);
+#endif
+    if (found) pairs.emplace_back(key.data(), value.data());
+  }
+  return pairs;
+}
+
+}  // namespace sill::mpi

@@ -1,0 +1,49 @@
+#pragma once
+// A communicator of Sill's own beside the user's: its collectives can't be mistaken for the program's, its errors come
+// back as codes, and what is known of nodes is found out once. It hangs on the user's communicator as an attribute.
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace sill::mpi {
+
+struct OwnComm {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0;
+  int size = 1;
+  int node_count = 1;
+  std::vector<int> node_of;  // per rank: the lowest rank of its node
+
+  bool on_my_node(int other) const { return node_of[other] == node_of[rank]; }
+};
+
+// The own communicator beside `user`; made at the first call. Collective over an intra-communicator.
+Result<const OwnComm*> own_comm(MPI_Comm user);
+
+// This process's rank in MPI_COMM_WORLD; where there is no world (sessions), the launcher's number, else `fallback`.
+int world_rank(int fallback);
+
+// One string of each rank, on every rank. Collective.
+Result<std::vector<std::string>> gather_strings(const OwnComm& own, const std::string& mine);
+
+// One plain struct of each rank, on every rank. Collective.
+template <class Record>
+Result<std::vector<Record>> gather_records(const OwnComm& own, const Record& mine);
+
+// The pairs of an info object, only those with a key that `wanted` accepts.
+std::vector<std::pair<std::string, std::string>> info_pairs(MPI_Info info, bool (*wanted)(const std::string& key));
+
+Status gather_bytes(const OwnComm& own, const void* mine, int size, void* all);
+
+template <class Record>
+Result<std::vector<Record>> gather_records(const OwnComm& own, const Record& mine) {
+  static_assert(std::is_trivially_copyable_v<Record>);
+  std::vector<Record> all(static_cast<std::size_t>(own.size));
+  if (Status status = gather_bytes(own, &mine, sizeof mine, all.data()); !status.ok()) return status;
+  return all;
+}
+
+}  // namespace sill::mpi

@@ -1,0 +1,174 @@
+#include "mpi/errors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "base/log.hpp"
+#include "mpi/below.hpp"
+
+namespace sill::mpi {
+namespace {
+
+thread_local std::string last_text;
+
+int error_class(Cause cause) {
+  switch (cause) {
+    case Cause::ok:
+      return MPI_SUCCESS;
+    case Cause::bad_hint:
+    case Cause::hints_differ:
+      return MPI_ERR_INFO_VALUE;
+    case Cause::missing_hint:
+      return MPI_ERR_INFO_NOKEY;
+    case Cause::no_such_file:
+      return MPI_ERR_NO_SUCH_FILE;
+    case Cause::bad_file:
+      return MPI_ERR_BAD_FILE;
+    case Cause::no_permission:
+      return MPI_ERR_ACCESS;
+    case Cause::read_only:
+      return MPI_ERR_READ_ONLY;
+    case Cause::no_space:
+      return MPI_ERR_NO_SPACE;
+    case Cause::quota:
+      return MPI_ERR_QUOTA;
+    case Cause::in_use:
+      return MPI_ERR_FILE_IN_USE;
+    case Cause::no_memory:
+      return MPI_ERR_NO_MEM;
+    case Cause::bad_argument:
+      return MPI_ERR_ARG;
+    case Cause::unsupported:
+      return MPI_ERR_UNSUPPORTED_OPERATION;
+    case Cause::io:
+      return MPI_ERR_IO;
+  }
+  return MPI_ERR_OTHER;
+}
+
+// MPI libraries have few codes to give (MPICH 8192, none comes back before MPI 4.1), so texts share a ring of codes for
+// each class; an old code shows the newest text that it was used for.
+constexpr std::size_t codes_per_class = 16;
+
+struct Code {
+  int number;
+  int error_class;
+  std::string text;
+};
+
+std::mutex codes_mutex;
+std::vector<Code>& codes() {
+  static std::vector<Code> all;
+  return all;
+}
+
+Code* reuse(int wanted_class, const std::string& text) {
+  std::vector<Code*> same;
+  for (Code& code : codes())
+    if (code.error_class == wanted_class) same.push_back(&code);
+  const auto match = std::find_if(same.begin(), same.end(), [&](const Code* code) { return code->text == text; });
+  if (match != same.end()) return *match;
+  if (same.size() < codes_per_class) return nullptr;
+  static std::size_t turn = 0;
+  return same[turn++ % codes_per_class];
+}
+
+Code* code_for(int wanted_class, const std::string& text) {
+  if (Code* old = reuse(wanted_class, text)) return old;
+  int number = wanted_class;
+  if (below().Add_error_code(wanted_class, &number) != MPI_SUCCESS) return nullptr;
+  codes().push_back({number, wanted_class, ""});
+  return &codes().back();
+}
+
+// Long paths are cut in the middle: the key in front and the reason at the end must stay.
+std::string fit(const std::string& text) {
+  constexpr std::size_t most = MPI_MAX_ERROR_STRING - 1;
+  if (text.size() <= most) return text;
+  const std::size_t front = most / 2 - 3;
+  return text.substr(0, front) + "..." + text.substr(text.size() - (most - front - 3));
+}
+
+// MPICH 4.0 takes a text for a code of a predefined class, but shows another one.
+bool carries(int code, const std::string& text) {
+  std::array<char, MPI_MAX_ERROR_STRING> shown{};
+  int length = 0;
+  return below().Error_string(code, shown.data(), &length) == MPI_SUCCESS && text == shown.data();
+}
+
+}  // namespace
+
+int to_code(const Status& status) {
+  if (status.ok()) return MPI_SUCCESS;
+  last_text = status.message();
+  const std::string text = fit("sill: " + status.message());
+  const int wanted_class = error_class(status.cause());
+  const std::lock_guard lock(codes_mutex);
+  Code* code = code_for(wanted_class, text);
+  if (code && code->text != text) {
+    code->text = text;
+    if (below().Add_error_string(code->number, text.c_str()) != MPI_SUCCESS) code = nullptr;
+  }
+  if (!code || !carries(code->number, text)) log(LogLevel::error, status.message());
+  return code ? code->number : wanted_class;
+}
+
+Status from_code(int code, const char* call) {
+  if (code == MPI_SUCCESS) return {};
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  int found = MPI_ERR_OTHER;
+  if (below().Error_string(code, text.data(), &length) != MPI_SUCCESS) text[0] = '\0';
+  if (below().Error_class(code, &found) != MPI_SUCCESS) found = MPI_ERR_OTHER;
+  return {found == MPI_ERR_NO_MEM ? Cause::no_memory : Cause::unsupported,
+          std::string(call) + " of the MPI library failed: " + text.data()};
+}
+
+const std::string& last_error_text() { return last_text; }
+
+const std::string* text_of(int code) {
+  const std::lock_guard lock(codes_mutex);
+  for (const Code& known : codes())
+    if (known.number == code && code != known.error_class) {
+      thread_local std::string text;
+      text = known.text;
+      return &text;
+    }
+  return nullptr;
+}
+
+int raise_on_comm(MPI_Comm comm, const Status& status) {
+  const int code = to_code(status);
+  if (code != MPI_SUCCESS) below().Comm_call_errhandler(comm, code);
+  return code;
+}
+
+int raise_on_window(MPI_Win win, const Status& status) {
+  const int code = to_code(status);
+  if (code != MPI_SUCCESS) below().Win_call_errhandler(win, code);
+  return code;
+}
+
+Status agree(MPI_Comm comm, const Status& mine) {
+  int rank = 0;
+  below().Comm_rank(comm, &rank);
+  const int failing = mine.ok() ? INT_MAX : rank;
+  int first = INT_MAX;
+  if (const int code = below().Allreduce(&failing, &first, 1, MPI_INT, MPI_MIN, comm); code != MPI_SUCCESS)
+    return from_code(code, "MPI_Allreduce");
+  if (first == INT_MAX) return {};
+  struct {
+    int cause;
+    char message[1020];
+  } told = {static_cast<int>(mine.cause()), {}};
+  std::strncpy(told.message, mine.message().c_str(), sizeof told.message - 1);
+  if (const int code = below().Bcast(&told, sizeof told, MPI_BYTE, first, comm); code != MPI_SUCCESS)
+    return from_code(code, "MPI_Bcast");
+  return {static_cast<Cause>(told.cause), "rank " + std::to_string(first) + ": " + told.message};
+}
+
+}  // namespace sill::mpi

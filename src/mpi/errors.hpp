@@ -1,0 +1,30 @@
+#pragma once
+// Status values as MPI error codes, and agreement on them: every rank learns of an error before anyone can block.
+#include <mpi.h>
+
+#include <string>
+
+#include "base/status.hpp"
+
+namespace sill::mpi {
+
+// An MPI error code of the fitting class whose MPI_Error_string is the message; MPI_SUCCESS for ok. Remembers the
+// message for last_error_text(), and writes it to the log where the MPI below can't carry it.
+int to_code(const Status& status);
+
+// A status for a failed call of the MPI below.
+Status from_code(int code, const char* call);
+
+// The message of the last error to_code() saw on this thread.
+const std::string& last_error_text();
+// The message behind a code made by to_code(); nullptr for other codes.
+const std::string* text_of(int code);
+
+// Calls the communicator's or window's error handler with the status, and returns the code.
+int raise_on_comm(MPI_Comm comm, const Status& status);
+int raise_on_window(MPI_Win win, const Status& status);
+
+// Collective over comm: ok if all are ok, else the error of the lowest failing rank, on every rank.
+Status agree(MPI_Comm comm, const Status& mine);
+
+}  // namespace sill::mpi

@@ -1,0 +1,186 @@
+#include "storage/fault_guard.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace sill::storage {
+
+// Entries are only added and reused, never freed: the signal handler walks them at any time.
+struct FaultGuard::Entry {
+  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<std::uintptr_t> end{0};  // 0: free
+  char window[32] = {};
+  char path[4096] = {};
+  Entry* next = nullptr;
+};
+
+namespace {
+
+std::atomic<bool> installed{false};
+// The program's own action; written by sigaction calls, read by the handler.
+struct sigaction program_action;
+std::atomic_flag program_action_busy = ATOMIC_FLAG_INIT;
+thread_local const char* pending_window = nullptr;
+thread_local const char* pending_path = nullptr;
+
+// Holds back SIGBUS of this thread as well, so that the handler never waits for the thread it interrupted.
+class ActionTurn {
+ public:
+  ActionTurn() {
+    sigset_t bus;
+    ::sigemptyset(&bus);
+    ::sigaddset(&bus, SIGBUS);
+    ::pthread_sigmask(SIG_BLOCK, &bus, &before_);
+    while (program_action_busy.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~ActionTurn() {
+    program_action_busy.clear(std::memory_order_release);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  ActionTurn(const ActionTurn&) = delete;
+  ActionTurn& operator=(const ActionTurn&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+using SigactionCall = int (*)(int, const struct sigaction*, struct sigaction*);
+
+// The C library's own: libsill exports a sigaction in front of it.
+SigactionCall real_sigaction() {
+  static const auto call = reinterpret_cast<SigactionCall>(::dlsym(RTLD_NEXT, "sigaction"));
+  return call ? call : &::sigaction;
+}
+
+void put(const char* text) {
+  // Nothing can be done about a standard error that can't be written while the program ends.
+  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+const char* reason_for(const char* path) {
+  struct stat file;
+  struct statvfs space;
+  if (::stat(path, &file) != 0) return "the file is gone";
+  if (S_ISREG(file.st_mode) && ::statvfs(path, &space) == 0 && space.f_bavail == 0)
+    return "no space left on the device (storage_alloc_reserve=full would have said so at allocation)";
+  return "the file was cut short by somebody, a quota is reached, or the device failed";
+}
+
+void say_and_end() {
+  put("sill: error: window ");
+  put(pending_window);
+  put(" on ");
+  put(pending_path);
+  put(": ");
+  put(reason_for(pending_path));
+  put("; the program ends\n");
+  struct sigaction plain = {};
+  plain.sa_handler = SIG_DFL;
+  real_sigaction()(SIGBUS, &plain, nullptr);
+  ::raise(SIGBUS);  // delivered when the handler returns
+}
+
+struct sigaction take_program_action() {
+  const ActionTurn turn;
+  const struct sigaction action = program_action;
+  if (action.sa_flags & static_cast<int>(SA_RESETHAND)) program_action.sa_handler = SIG_DFL;
+  return action;
+}
+
+}  // namespace
+
+struct FaultHandler {
+  static inline std::atomic<FaultGuard::Entry*> head{nullptr};
+
+  static const FaultGuard::Entry* find(const void* address) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    for (const auto* entry = head.load(std::memory_order_acquire); entry; entry = entry->next)
+      if (at >= entry->begin.load() && at < entry->end.load()) return entry;
+    return nullptr;
+  }
+
+  static void handle(int number, siginfo_t* info, void* context) {
+    const int saved_errno = errno;
+    const FaultGuard::Entry* entry = info->si_code > 0 ? find(info->si_addr) : nullptr;
+    if (entry) {
+      pending_window = entry->window;
+      pending_path = entry->path;
+    }
+    const struct sigaction program = take_program_action();
+    const bool has_handler =
+        (program.sa_flags & SA_SIGINFO) || (program.sa_handler != SIG_DFL && program.sa_handler != SIG_IGN);
+    if (has_handler && (program.sa_flags & SA_SIGINFO))
+      program.sa_sigaction(number, info, context);
+    else if (has_handler)
+      program.sa_handler(number);
+    // A handler that puts the default back and raises again comes through here a second time, without an address.
+    const bool ours = entry || (pending_window && info->si_code <= 0);
+    if (ours) {
+      say_and_end();
+    } else if (!has_handler && program.sa_handler == SIG_DFL) {
+      real_sigaction()(SIGBUS, &program, nullptr);
+      ::raise(SIGBUS);
+    }
+    errno = saved_errno;
+  }
+};
+
+FaultGuard::Entry* FaultGuard::claim() {
+  for (Entry* entry = FaultHandler::head.load(); entry; entry = entry->next)
+    if (entry->end.load() == 0) return entry;
+  auto* entry = new Entry;
+  entry->next = FaultHandler::head.load();
+  FaultHandler::head.store(entry, std::memory_order_release);
+  return entry;
+}
+
+FaultGuard::FaultGuard(const void* address, std::size_t length, const std::string& window, const std::string& path) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (length == 0) return;
+  entry_ = claim();
+  std::strncpy(entry_->window, window.c_str(), sizeof entry_->window - 1);
+  std::strncpy(entry_->path, path.c_str(), sizeof entry_->path - 1);
+  entry_->begin.store(reinterpret_cast<std::uintptr_t>(address));
+  entry_->end.store(reinterpret_cast<std::uintptr_t>(address) + length);
+  if (installed.load()) return;
+  struct sigaction ours = {};
+  ours.sa_sigaction = &FaultHandler::handle;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigemptyset(&ours.sa_mask);
+  if (real_sigaction()(SIGBUS, nullptr, &program_action) == 0 && real_sigaction()(SIGBUS, &ours, nullptr) == 0)
+    installed.store(true);
+}
+
+FaultGuard::FaultGuard(FaultGuard&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
+
+FaultGuard& FaultGuard::operator=(FaultGuard&& other) noexcept {
+  std::swap(entry_, other.entry_);
+  return *this;
+}
+
+FaultGuard::~FaultGuard() {
+  if (entry_) entry_->end.store(0);
+}
+
+bool guarded_sigaction(const struct sigaction* action, struct sigaction* old_action) {
+  if (!installed.load()) return false;
+  const ActionTurn turn;
+  const struct sigaction before = program_action;
+  if (action) program_action = *action;
+  if (old_action) *old_action = before;
+  return true;
+}
+
+}  // namespace sill::storage

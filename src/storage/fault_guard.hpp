@@ -1,0 +1,34 @@
+#pragma once
+// A store to a mapped page whose file can't take it (device full, file cut) ends in SIGBUS. The guard lets the
+// program's own handler have its turn, then says in one line which window, file and reason, and lets the signal end the
+// program.
+#include <signal.h>
+
+#include <cstddef>
+#include <string>
+
+namespace sill::storage {
+
+class FaultGuard {
+ public:
+  FaultGuard() = default;
+  // Watches [address, address + length) while it lives; installs the handler at the first use in a process.
+  FaultGuard(const void* address, std::size_t length, const std::string& window, const std::string& path);
+  FaultGuard(FaultGuard&& other) noexcept;
+  FaultGuard& operator=(FaultGuard&& other) noexcept;
+  FaultGuard(const FaultGuard&) = delete;
+  FaultGuard& operator=(const FaultGuard&) = delete;
+  ~FaultGuard();
+
+ private:
+  struct Entry;
+  static Entry* claim();
+  friend struct FaultHandler;
+  Entry* entry_ = nullptr;
+};
+
+// What sigaction(SIGBUS) means while the guard holds the real action: the program sees and sets its own one.
+// False when the guard isn't installed, and the call is the C library's to answer.
+bool guarded_sigaction(const struct sigaction* action, struct sigaction* old_action);
+
+}  // namespace sill::storage

@@ -1,0 +1,80 @@
+#include "storage/mapping.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace sill::storage {
+namespace {
+
+constexpr int read_write = PROT_READ | PROT_WRITE;
+
+// MADV_RANDOM also keeps the kernel from making large folios: a sync then writes the dirty pages, not 2 MiB for each.
+// Nothing fits reverse reading, or the "mostly" styles, better than no advice.
+int kernel_advice(unsigned access_style) {
+  if (access_style & access_random) return MADV_RANDOM;
+  if (access_style & (access_sequential | access_read_once | access_write_once)) return MADV_SEQUENTIAL;
+  return MADV_NORMAL;
+}
+
+}  // namespace
+
+std::size_t page_size() {
+  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+Result<Region> Region::reserve(std::size_t length) {
+  if (length == 0) return Region(nullptr, 0);
+  void* data = ::mmap(nullptr, length, read_write, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return errno_status(errno, "reserving " + std::to_string(length) + " bytes of address space");
+  return Region(static_cast<std::byte*>(data), length);
+}
+
+Region::Region(Region&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), length_(std::exchange(other.length_, 0)) {}
+
+Region& Region::operator=(Region&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(length_, other.length_);
+  return *this;
+}
+
+Region::~Region() {
+  if (data_) ::munmap(data_, length_);
+}
+
+Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, unsigned access_style) {
+  if (length == 0) return {};
+  if (::mmap(address, length, read_write, MAP_SHARED | MAP_FIXED, source.fd(), static_cast<off_t>(offset)) ==
+      MAP_FAILED)
+    return errno_status(errno, source.path() + ": mapping " + std::to_string(length) + " bytes");
+  return access_style ? advise(address, length, access_style) : Status();
+}
+
+Status unmap_over(void* address, std::size_t length) {
+  if (length == 0) return {};
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+  if (::mmap(address, length, read_write, flags, -1, 0) == MAP_FAILED) return errno_status(errno, "unmapping a window");
+  return {};
+}
+
+Status advise(void* address, std::size_t length, unsigned access_style) {
+  if (length == 0 || ::madvise(address, length, kernel_advice(access_style)) == 0) return {};
+  return errno_status(errno, "access_style: madvise");
+}
+
+Status sync_mapping(void* address, std::size_t length, const std::string& path) {
+  if (length == 0) return {};
+  const auto begin = round_down(reinterpret_cast<std::uintptr_t>(address), page_size());
+  const auto end = reinterpret_cast<std::uintptr_t>(address) + length;
+  int result;
+  do result = ::msync(reinterpret_cast<void*>(begin), end - begin, MS_SYNC);
+  while (result != 0 && errno == EINTR);
+  return result == 0 ? Status() : errno_status(errno, path + ": sync");
+}
+
+}  // namespace sill::storage

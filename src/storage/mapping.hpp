@@ -1,0 +1,46 @@
+#pragma once
+// Mapping: a source seen at an address. The only caller of mmap, msync and madvise.
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.hpp"
+#include "storage/source.hpp"
+
+namespace sill::storage {
+
+std::size_t page_size();
+
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
+constexpr std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) { return value / unit * unit; }
+
+// Address space with anonymous memory behind it, given back at destruction.
+class Region {
+ public:
+  static Result<Region> reserve(std::size_t length);
+  Region(Region&& other) noexcept;
+  Region& operator=(Region&& other) noexcept;
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  ~Region();
+  std::byte* data() const { return data_; }
+
+ private:
+  Region(std::byte* data, std::size_t length) : data_(data), length_(length) {}
+  std::byte* data_ = nullptr;
+  std::size_t length_ = 0;
+};
+
+// Puts the pages of `source` from `offset` on at `address`, in place of what is there. All page-aligned, but for
+// `length`, which may end inside a page. `access_style` (AccessStyle) becomes the kernel's advice.
+Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, unsigned access_style);
+
+// Puts fresh anonymous memory back at a page-aligned place.
+Status unmap_over(void* address, std::size_t length);
+
+// Tells the kernel how a mapping will be used.
+Status advise(void* address, std::size_t length, unsigned access_style);
+
+// Writes what is dirty in a mapping to the device; returns when it is there. `path` is for the message.
+Status sync_mapping(void* address, std::size_t length, const std::string& path);
+
+}  // namespace sill::storage

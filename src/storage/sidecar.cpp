@@ -1,0 +1,83 @@
+#include "storage/sidecar.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+
+#include "base/log.hpp"
+
+namespace sill::storage {
+namespace {
+
+std::string sidecar_path(const Source& source) { return source.path() + ".sill"; }
+
+std::string json_string(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    std::array<char, 8> escape{};
+    if (static_cast<unsigned char>(c) < 0x20)
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned char>(c));
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += escape[0] ? std::string(escape.data()) : std::string(1, c);
+  }
+  return quoted + '"';
+}
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  std::array<char, 32> text{};
+  if (::gmtime_r(&now, &parts)) std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+std::string to_json(const Sidecar& sidecar) {
+  std::string text = "{\"sill\": 1, \"job\": " + json_string(sidecar.job) + ", \"created\": " + json_string(now_utc()) +
+                     ", \"window\": " + json_string(sidecar.window) +
+                     ", \"unlink\": " + (sidecar.unlink ? "true" : "false") + ", \"segments\": [";
+  const char* between = "";
+  for (const SidecarSegment& segment : sidecar.segments) {
+    text += between;
+    text += "{\"rank\": " + std::to_string(segment.rank) + ", \"offset\": " + std::to_string(segment.offset) +
+            ", \"size\": " + std::to_string(segment.size) + "}";
+    between = ", ";
+  }
+  return text + "]}\n";
+}
+
+}  // namespace
+
+Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) {
+  if (source.is_device()) return {};
+  const std::string path = sidecar_path(source);
+  const std::string fresh = path + "." + std::to_string(::getpid());
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, perm);
+  if (fd < 0) return errno_status(errno, fresh);
+  const std::string text = to_json(sidecar);
+  const ssize_t written = ::write(fd, text.data(), text.size());
+  int error = written == static_cast<ssize_t>(text.size()) ? 0 : (written < 0 ? errno : ENOSPC);
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && ::rename(fresh.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return {};
+  ::unlink(fresh.c_str());
+  return errno_status(error, path);
+}
+
+void touch_sidecar(const Source& source) {
+  if (source.is_device()) return;
+  if (::utimensat(AT_FDCWD, sidecar_path(source).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT)
+    log(LogLevel::debug, sidecar_path(source) + ": the time of the sync could not be noted");
+}
+
+void remove_sidecar(const Source& source) {
+  if (source.is_device()) return;
+  if (::unlink(sidecar_path(source).c_str()) != 0 && errno != ENOENT)
+    log(LogLevel::warn, sidecar_path(source) + ": could not be deleted");
+}
+
+}  // namespace sill::storage

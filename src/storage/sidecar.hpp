@@ -1,0 +1,31 @@
+#pragma once
+// FILE.sill beside a window's file: which job and ranks it belongs to, for people and tools. The file itself stays raw.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "storage/source.hpp"
+
+namespace sill::storage {
+
+struct SidecarSegment {
+  int rank = 0;
+  std::uint64_t offset = 0;  // bytes into the file
+  std::uint64_t size = 0;    // bytes on storage
+};
+
+struct Sidecar {
+  std::string job;
+  std::string window;
+  bool unlink = false;
+  std::vector<SidecarSegment> segments;
+};
+
+// Writes the sidecar of a source in place of an older one, whole or not at all. Nothing to do for a device.
+Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm);
+// Notes a sync: its time is the sidecar's modification time.
+void touch_sidecar(const Source& source);
+void remove_sidecar(const Source& source);
+
+}  // namespace sill::storage

@@ -1,0 +1,81 @@
+#pragma once
+// Source: what a segment lies on, a regular file or a block device, opened and made large enough. In PMDK's words the
+// first of three nouns: source (what), config (how), mapping (the result).
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/hints.hpp"
+#include "base/status.hpp"
+
+namespace sill::storage {
+
+// How to open a source. The file is created with `perm` if there is none; its folder must exist.
+struct SourceConfig {
+  std::string path;
+  mode_t perm = 0600;
+  std::optional<unsigned> striping_factor;     // devices a new file is spread over, where the file system can
+  std::optional<std::uint64_t> striping_unit;  // bytes on one device before the next
+};
+
+// Tells whether two ranks opened the same thing. `local` stores (a disk of this machine) are the same only on one node.
+struct StoreIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  bool local = true;
+  friend bool operator==(const StoreIdentity&, const StoreIdentity&) = default;
+};
+
+class Source {
+ public:
+  // Opens or creates. Refuses anything but a regular file or a block device.
+  static Result<Source> open(const SourceConfig& config);
+  // Opens what another rank of this node opened, and makes sure that it is the same.
+  static Result<Source> open_peer(const std::string& path, const StoreIdentity& identity);
+
+  Source(Source&& other) noexcept;
+  Source& operator=(Source&& other) noexcept;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  ~Source();
+
+  int fd() const { return fd_; }
+  const std::string& path() const { return path_; }
+  const StoreIdentity& identity() const { return identity_; }
+  bool is_device() const { return is_device_; }
+  bool created() const { return created_; }
+  bool striping_applied() const { return striping_applied_; }
+  // Bytes the file held when it was opened; a device's capacity.
+  std::uint64_t size_at_open() const { return size_at_open_; }
+
+  // Fails with Cause::in_use if the device is mounted, or claimed by RAID, LVM or the like. Nothing to do for a file.
+  Status check_unclaimed() const;
+  // Keeps other windows, of this job or another, off these bytes until the source is closed.
+  Status lock(std::uint64_t offset, std::uint64_t length) const;
+  // Makes [offset, offset + length) exist: grows a short file, never cuts; `full` also allocates its blocks.
+  Status reserve(std::uint64_t offset, std::uint64_t length, Reserve how);
+  // Undoes what open and reserve did to the file: removes it if it was created, cuts off what was grown.
+  Status undo();
+  // Makes the file's name durable. Needed once, before the first sync returns.
+  Status sync_folder() const;
+  // Deletes the file if its path still leads to it. Nothing to do for a device.
+  Status remove() const;
+
+ private:
+  Source() = default;
+  Status adopt(int fd);
+  Status fill_holes(std::uint64_t offset, std::uint64_t length) const;
+
+  int fd_ = -1;
+  std::string path_;  // absolute, without links
+  StoreIdentity identity_;
+  bool is_device_ = false;
+  bool created_ = false;
+  bool grown_ = false;
+  bool striping_applied_ = false;
+  std::uint64_t size_at_open_ = 0;
+};
+
+}  // namespace sill::storage
