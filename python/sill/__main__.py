@@ -1,0 +1,7 @@
+"""`python -m sill` is the `sill` command."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

@@ -1,0 +1,242 @@
+"""The `sill` command: arguments in, tables or JSON out. What it does is in the modules beside it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Optional
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from . import __version__, doctor, hints, run, sidecar
+from .errors import SillError
+from .text import ago, ranges, size
+
+# The exceptions of click, which newer releases of typer bring along under another name.
+_ClickException = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    name="sill",
+    help="Storage under MPI: run unmodified programs with their windows on files and block devices.",
+    epilog="Example: sill run -n 4 --store /scratch/me -- ./program",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+_COLOURS = {doctor.OK: "green", doctor.WARN: "yellow", doctor.BAD: "bold red"}
+_Json = typer.Option(False, "--json", help="Print JSON for machines.")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"sill {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _sill(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Print the version."),
+) -> None:
+    pass
+
+
+@app.command(
+    "run",
+    context_settings={"allow_interspersed_args": False},
+    epilog="Example: sill run -n 4 --store /scratch/me/run1 -- ./program input.dat",
+)
+def _run(
+    program: list[str] = typer.Argument(..., metavar="-- PROGRAM [ARGUMENT]...", help="What to run."),
+    ranks: Optional[int] = typer.Option(None, "-n", "--ranks", min=1, help="Number of ranks."),
+    mpiexec: Optional[str] = typer.Option(
+        None, "--mpiexec", metavar="CMD", help="Launcher with its options; by default that of the program's MPI."
+    ),
+    windows: Optional[str] = typer.Option(
+        None,
+        "--windows",
+        metavar="RULE",
+        help="Hints for all windows that have none: key=value,key=value (SILL_WINDOWS).",
+    ),
+    store: Optional[str] = typer.Option(
+        None, "--store", metavar="DIR", help="Put all windows that have no hints into this folder, a file per rank."
+    ),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Print the command line instead of running it."),
+) -> None:
+    """Run a program with Sill preloaded; without -n and --mpiexec it runs as it is, e.g. below srun.
+
+    Returns the program's exit code.
+    """
+    command = run.command(program, ranks, mpiexec, windows, store)
+    if dry_run:
+        print(shlex.join(command))
+        return
+    sys.stdout.flush()
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        raise SillError(f"{command[0]}: {error.strerror}; name a launcher with --mpiexec", 126) from error
+
+
+@app.command("preload", epilog="Example: srun -n 64 env LD_PRELOAD=$(sill preload ./program) ./program")
+def _preload(
+    program: Optional[str] = typer.Argument(None, help="The program; by default that of the launcher on $PATH."),
+) -> None:
+    """Print the library to preload for a program, for srun and scripts."""
+    print(run.preload_library(program))
+
+
+@app.command("hints", epilog="Example: sill hints --json")
+def _hints(as_json: bool = _Json) -> None:
+    """List the MPI_Info keys of windows, with values and defaults."""
+    rows = hints.hints()
+    if as_json:
+        _print_json([asdict(row) for row in rows])
+        return
+    table = _table("key", "values", "default", "same on all ranks", "meaning")
+    for row in rows:
+        also = f" (also: {', '.join(row.aliases)})" if row.aliases else ""
+        unit = f", {row.unit}" if row.unit else ""
+        table.add_row(row.key, row.values + unit, row.default, "yes" if row.collective else "", row.help + also)
+    _print(table)
+
+
+@app.command("doctor", epilog="Example: sill doctor /scratch/me")
+def _doctor(
+    folders: Optional[list[str]] = typer.Argument(
+        None, metavar="[DIR]...", help="Folders for windows; by default the current, scratch and temporary ones."
+    ),
+    as_json: bool = _Json,
+) -> None:
+    """Look at what matters for windows on this machine, and say what to do. Exits 1 if something is bad."""
+    findings = list(doctor.examine(folders or []))
+    if as_json:
+        _print_json([asdict(finding) for finding in findings])
+    else:
+        table = _table("verdict", "area", "item", "found", "what to do")
+        for finding in findings:
+            verdict = Text(finding.verdict, style=_COLOURS[finding.verdict])
+            table.add_row(verdict, finding.area, finding.item, finding.found, finding.advice)
+        _print(table)
+    if any(finding.verdict == doctor.BAD for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command("ls", epilog="Example: sill ls -r /scratch/me")
+def _ls(
+    folder: str = typer.Argument(".", metavar="DIR"),
+    recursive: bool = typer.Option(False, "-r", "--recursive", help="Look into folders below, too."),
+    as_json: bool = _Json,
+) -> None:
+    """List which files of a folder are windows, of which job and ranks, and how much of them is on the device."""
+    files = list(sidecar.window_files(folder, recursive))
+    if as_json:
+        _print_json([asdict(file) for file in files])
+        return
+    if not files:
+        print(f"no windows in {folder}")
+        return
+    table = _table("file", "job", "window", "ranks", ">size", ">allocated", ">resident", ">dirty", "last sync")
+    for file in files:
+        length = size(file.size) if file.exists else "gone"
+        name = os.path.relpath(file.path, folder)
+        rest = (size(file.allocated), size(file.resident), size(file.dirty)) if file.exists else ("", "", "")
+        table.add_row(name, file.job, file.window, ranges(file.ranks), length, *rest, ago(file.last_sync))
+    _print(table)
+
+
+@app.command("show", epilog="Example: sill show /scratch/me/w0.r0")
+def _show(
+    file: str = typer.Argument(..., metavar="FILE", help="A window's file, or the FILE.sill beside it."),
+    as_json: bool = _Json,
+) -> None:
+    """Show one window's file: its job, segments, sizes, and what is not on the device yet."""
+    found = sidecar.window_file(file)
+    if as_json:
+        _print_json(asdict(found))
+        return
+    facts = _table("", "")
+    facts.show_header = False
+    for name, value in (
+        ("file", found.path if found.exists else f"{found.path} (gone)"),
+        ("job", found.job),
+        ("window", found.window),
+        ("created", found.created.isoformat(timespec="seconds")),
+        ("last sync", _moment(found.last_sync)),
+        ("size", size(found.size)),
+        ("allocated", size(found.allocated)),
+        ("resident", size(found.resident)),
+        ("dirty", size(found.dirty)),
+        ("removed when freed", "yes" if found.unlink else "no"),
+    ):
+        facts.add_row(name, value)
+    _print(facts)
+    table = _table(">rank", ">offset", ">size", ">resident", ">dirty")
+    for segment in found.segments:
+        resident, dirty = size(segment.resident), size(segment.dirty)
+        table.add_row(str(segment.rank), str(segment.offset), size(segment.size), resident, dirty)
+    _print(table)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; every error is one line that says what to do next."""
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(
+            args=(sys.argv[1:] if arguments is None else arguments) or ["--help"],
+            prog_name="sill",
+            standalone_mode=False,
+        )
+        return result if isinstance(result, int) else 0
+    except SillError as error:
+        code, text = error.exit_code, str(error)
+    except _ClickException as error:
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context else "sill"
+        code, text = error.exit_code, f"{error.format_message().rstrip('.')}: see {where} --help"
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        code, text = 1, f"{named}{error.strerror}; check the path and who may read it"
+    print(f"sill: {' '.join(text.split())}", file=sys.stderr)
+    return code
+
+
+def _moment(time: datetime | None) -> str:
+    return f"{time.isoformat(timespec='seconds')} ({ago(time)})" if time else "never"
+
+
+def _table(*columns: str) -> Table:
+    """A plain table; a column named >X is flush right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+    return table
+
+
+def _print(table: Table) -> None:
+    """Fit the table to a terminal; in a pipe each row stays one line, whatever its length."""
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(table)
+        return
+    wide = Console(highlight=False, width=10_000, no_color=True, file=io.StringIO())
+    wide.print(table)
+    for line in wide.file.getvalue().splitlines():
+        print(line.rstrip())
+
+
+def _print_json(content: Iterable) -> None:
+    print(json.dumps(content, indent=2, default=lambda value: value.isoformat()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

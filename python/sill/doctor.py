@@ -1,0 +1,244 @@
+"""`sill doctor`: what of this machine matters for storage windows, each with a verdict and what to do."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import resource
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import cachestat, launchers, libraries, mpis, stores
+from .errors import SillError
+from .text import size
+
+OK, WARN, BAD = "ok", "warn", "bad"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. `advice` is "" when there is nothing to do."""
+
+    area: str
+    item: str
+    verdict: str
+    found: str
+    advice: str = ""
+
+
+def examine(folders: Sequence[str] = ()) -> Iterator[Finding]:
+    """All findings; `folders` are those that windows should go to, by default the usual ones."""
+    known = mpis.find()
+    yield from _mpis(known)
+    yield from _libraries(known)
+    for folder in folders or _usual_folders():
+        if not Path(folder).is_dir():
+            raise SillError(f"{folder}: no such folder; make it, or name another one: sill doctor DIR")
+        yield _store(stores.inspect(folder))
+    yield _shared_memory()
+    yield from _limits()
+    yield from _memory()
+    yield from _kernel()
+
+
+def _mpis(known: list[mpis.Mpi]) -> Iterator[Finding]:
+    for mpi in known:
+        missing = [what for what, path in (("mpicc", mpi.cc), ("mpiexec", mpi.mpiexec)) if not path]
+        verdict = WARN if missing else OK
+        advice = f"no {' and no '.join(missing)}: install its development and run-time parts" if missing else ""
+        yield Finding("MPI", mpi.name, verdict, f"{mpi.version}, family {mpi.family}, {mpi.library}", advice)
+    if not known:
+        yield Finding(
+            "MPI", "none", BAD, "no MPI found", "install one: apt install mpich libmpich-dev, or pip install mpich"
+        )
+    launcher = launchers.on_path()
+    family = launchers.family_of(launcher, known) if launcher else None
+    if launcher:
+        advice = "" if family else "name the MPI's own launcher: sill run --mpiexec CMD"
+        yield Finding("MPI", "mpiexec", OK if family else WARN, f"{launcher}, family {family or 'unknown'}", advice)
+    else:
+        yield Finding("MPI", "mpiexec", WARN, "none on $PATH", "load your MPI's module, or use sill run --mpiexec CMD")
+
+
+def _libraries(known: list[mpis.Mpi]) -> Iterator[Finding]:
+    found = libraries.installed()
+    for family in mpis.FAMILIES:
+        users = [mpi.name for mpi in known if mpi.family == family]
+        if family in found:
+            yield Finding("Sill", f"libsill-{family}", OK, str(found[family]))
+        elif users:
+            yield Finding(
+                "Sill",
+                f"libsill-{family}",
+                BAD,
+                f"missing, needed by {', '.join(users)}",
+                "run make, or reinstall Sill",
+            )
+
+
+def _usual_folders() -> list[str]:
+    """Where people put windows: here, scratch and temporary folders; each file system once."""
+    candidates = [os.getcwd()]
+    candidates += [os.environ[name] for name in ("SCRATCH", "WORK", "BBDIR", "TMPDIR") if os.environ.get(name)]
+    candidates += [tempfile.gettempdir(), "/dev/shm"]
+    folders: dict[int, str] = {}
+    for folder in candidates:
+        if os.path.isdir(folder):
+            folders.setdefault(os.stat(folder).st_dev, folder)
+    return list(folders.values())
+
+
+def _store(store: stores.Store) -> Finding:
+    def can(ability: bool | None) -> str:
+        return {True: "yes", False: "no", None: "unknown"}[ability]
+
+    found = (
+        f"{store.kind}, {size(store.free)} of {size(store.total)} free, reflink {can(store.reflink)}, "
+        f"DAX {can(store.dax)}, O_DIRECT {can(store.direct)}, fallocate {can(store.reserve)}"
+    )
+    verdict, advice = _judge(store)
+    return Finding("file system", store.folder, verdict, found, advice)
+
+
+def _judge(store: stores.Store) -> tuple[str, str]:
+    if not store.writable:
+        return BAD, f"{store.error}: choose a folder that you may write to"
+    if not store.mapping:
+        return BAD, "files can't be mapped here: put windows on another file system"
+    if store.free < 2**30 or store.free < store.total // 50:
+        return WARN, "little space: make room before windows are put here"
+    if store.kind in stores.IN_MEMORY:
+        return WARN, "memory, not storage: windows here use up memory and are gone after a reboot"
+    if store.kind in stores.REMOTE or store.kind.startswith("fuse"):
+        return WARN, "a server's files: prefer a node's own disk or a parallel file system; check sync with make test"
+    if not store.reserve:
+        return WARN, "blocks can't be reserved: use storage_alloc_reserve=sparse and keep space free"
+    return OK, ""
+
+
+def _shared_memory() -> Finding:
+    """/dev/shm holds the MPI's shared segments, among them the address space under storage windows."""
+    if not os.path.isdir("/dev/shm"):
+        return Finding("memory", "/dev/shm", BAD, "missing", "mount it: MPI libraries keep shared memory there")
+    space = os.statvfs("/dev/shm")
+    free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
+    memory = _meminfo("MemTotal")
+    small = memory is not None and total < memory // 4
+    advice = "windows on one node ask for their size here: enlarge it (mount -o remount,size=..., docker --shm-size)"
+    return Finding(
+        "memory", "/dev/shm", WARN if small else OK, f"{size(free)} of {size(total)} free", advice if small else ""
+    )
+
+
+def _limits() -> Iterator[Finding]:
+    def show(value: int) -> str:
+        return "unlimited" if value == resource.RLIM_INFINITY else size(value)
+
+    file_size = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    bounded = file_size != resource.RLIM_INFINITY
+    advice = "windows can't grow beyond it: ulimit -f unlimited" if bounded else ""
+    yield Finding("limits", "file size", WARN if bounded else OK, show(file_size), advice)
+    space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    bounded = space != resource.RLIM_INFINITY
+    advice = "mapped windows count here: ulimit -v unlimited" if bounded else ""
+    yield Finding("limits", "address space", WARN if bounded else OK, show(space), advice)
+    files, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    low = files < 1024
+    yield Finding(
+        "limits", "open files", WARN if low else OK, f"{files} (at most {hard})", "ulimit -n 4096" if low else ""
+    )
+    locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    low = locked != resource.RLIM_INFINITY and locked < 2**26 and os.path.isdir("/sys/class/infiniband")
+    advice = "network cards pin memory: ulimit -l unlimited" if low else ""
+    yield Finding("limits", "locked memory", WARN if low else OK, show(locked), advice)
+
+
+def _memory() -> Iterator[Finding]:
+    available = _meminfo("MemAvailable")
+    yield Finding("memory", "available", OK, size(available))
+    limit, path = _cgroup_limit()
+    if limit is None:
+        yield Finding("memory", "cgroup limit", OK, "none")
+    else:
+        # Dirty file pages count too: they are written out, and slow, before the limit kills.
+        advice = "storage_alloc_factor=auto keeps windows below it; so does a larger limit of the job"
+        tight = available is not None and limit < available
+        yield Finding(
+            "memory", "cgroup limit", WARN if tight else OK, f"{size(limit)} ({path})", advice if tight else ""
+        )
+    yield Finding("memory", "page size", OK, size(os.sysconf("SC_PAGE_SIZE")))
+    huge = _meminfo("HugePages_Total")
+    enabled = _read("/sys/kernel/mm/transparent_hugepage/enabled")
+    chosen = re.search(r"\[(\w+)\]", enabled or "")
+    mode = chosen[1] if chosen else "not there"
+    advice = "memory windows fault slower: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
+    found = f"transparent: {mode}, reserved: {huge or 0}"
+    # Reserved huge pages are memory that neither windows nor the page cache can use.
+    yield Finding("memory", "huge pages", WARN if mode == "never" else OK, found, advice if mode == "never" else "")
+
+
+def _kernel() -> Iterator[Finding]:
+    release = os.uname().release
+    yield Finding("kernel", "release", OK, f"Linux {release}, {os.uname().machine}")
+    with tempfile.TemporaryFile() as file:
+        can_tell = cachestat.cache_state(file.fileno()) is not None
+    advice = "" if can_tell else "resident and dirty bytes show as unknown; Linux 6.5 or newer tells them"
+    yield Finding("kernel", "cachestat", OK if can_tell else WARN, "works" if can_tell else "not there", advice)
+    works, why = _io_uring()
+    advice = "" if works else "nothing needs it yet; to allow it: sysctl kernel.io_uring_disabled=0"
+    yield Finding("kernel", "io_uring", OK if works else WARN, why, advice)
+    yield Finding("Sill", "Python", OK, f"{sys.version.split()[0]}, {sys.executable}")
+
+
+def _io_uring() -> tuple[bool, str]:
+    """Whether a ring can be made, by making one."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    parameters = (ctypes.c_uint8 * 120)()  # struct io_uring_params
+    number = 560 if os.uname().machine == "alpha" else 425
+    ring = libc.syscall(ctypes.c_long(number), ctypes.c_uint(1), ctypes.byref(parameters))
+    if ring >= 0:
+        os.close(ring)
+        return True, "works"
+    code = ctypes.get_errno()
+    reasons = {errno.ENOSYS: "not in this kernel", errno.EPERM: "forbidden by the system or the container"}
+    return False, reasons.get(code, os.strerror(code))
+
+
+def _meminfo(name: str) -> int | None:
+    """A number of /proc/meminfo, in bytes where it has a unit."""
+    match = re.search(rf"^{name}:\s+(\d+)( kB)?", _read("/proc/meminfo") or "", re.M)
+    return int(match[1]) * (1024 if match[2] else 1) if match else None
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return None
+
+
+def _cgroup_limit() -> tuple[int | None, str]:
+    """The smallest memory limit of this process's cgroup and those above it, v1 and v2."""
+    limits: list[tuple[int, str]] = []
+    for line in (_read("/proc/self/cgroup") or "").splitlines():
+        _, controllers, name = line.split(":", 2)
+        if controllers == "":
+            root, file = "/sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers.split(","):
+            root, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = Path(root + name)
+        for folder in (group, *group.parents):
+            text = (_read(str(folder / file)) or "").strip()
+            # Version 1 writes a number near 2^63 for no limit.
+            if text.isdigit() and int(text) < 2**62:
+                limits.append((int(text), str(folder)))
+            if str(folder) == root:
+                break
+    return min(limits) if limits else (None, "")

@@ -1,0 +1,31 @@
+"""The hint table of src/base, as the build wrote it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from . import libraries
+from .errors import SillError
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One MPI_Info key of windows; texts are "" where there is nothing to say."""
+
+    key: str
+    values: str
+    default: str
+    unit: str
+    aliases: tuple[str, ...]
+    help: str
+    collective: bool  # all ranks of a window must give the same value
+
+
+def hints() -> list[Hint]:
+    """All hints, in the table's order."""
+    path = libraries.hint_table_file()
+    try:
+        return [Hint(**{**row, "aliases": tuple(row["aliases"])}) for row in json.loads(path.read_text())]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SillError(f"{path}: not the hint table of this Sill ({error}); run make, or reinstall Sill") from error

@@ -1,0 +1,76 @@
+"""What a program is: its file, its interpreter if it is a script, and the MPI family it uses."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+
+from . import elf, mpi4py_wheel
+from .errors import SillError
+
+# Scripts that name scripts that name scripts: Linux itself stops at four.
+_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program to run. `family` is None for programs that load MPI by themselves, such as interpreters."""
+
+    path: str
+    interpreter: str  # the ELF file that runs it; `path` itself unless it is a script
+    family: str | None = None
+    library: str | None = None  # libmpi, where it was found
+    mpi4py_wheel: bool = False  # a Python whose mpi4py loads the libmpi it is told to
+
+
+def find(name: str) -> Program:
+    """Look at a program as the shell would find it, or in the current folder; one clear error if it can't be run."""
+    path = shutil.which(name) or (os.path.abspath(name) if os.path.isfile(name) else None)
+    if path is None:
+        raise SillError(f"{name}: no such program; give its path, e.g. ./{os.path.basename(name)}", 127)
+    if not os.access(path, os.X_OK):
+        raise SillError(f"{name}: not executable; make it so with: chmod +x {shlex.quote(name)}", 126)
+    interpreter = _interpreter(path)
+    family, library = _mpi_of_elf(interpreter, name)
+    if family is None and os.path.basename(os.path.realpath(interpreter)).startswith(("python", "pypy")):
+        module = mpi4py_wheel.inspect(interpreter)
+        return Program(path, interpreter, module.family, module.library, module.wheel)
+    return Program(path, interpreter, family, library)
+
+
+def _interpreter(path: str) -> str:
+    """Follow `#!` lines down to the file that the kernel runs."""
+    for _ in range(_DEPTH):
+        try:
+            with open(path, "rb") as file:
+                start = file.readline(4096)
+        except OSError as error:
+            raise SillError(f"{path}: {error.strerror}; sill needs to read it to find its MPI family") from error
+        if not start.startswith(b"#!"):
+            return path
+        words = start[2:].decode(errors="replace").split()
+        if words and os.path.basename(words[0]) == "env":
+            # `env -S name arguments`, `env VARIABLE=value name`
+            words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        found = shutil.which(words[0]) if words else None
+        if found is None:
+            missing = words[0] if words else "an interpreter"
+            raise SillError(f"{path}: its first line asks for {missing}, which isn't there; install or correct it", 126)
+        path = found
+    raise SillError(f"{path}: scripts that run scripts too deep; name the interpreter itself", 126)
+
+
+def _mpi_of_elf(path: str, name: str) -> tuple[str | None, str | None]:
+    """Family and libmpi of an ELF program; two families in one program can't work and are an error."""
+    try:
+        program = elf.read(path)
+    except elf.NotElfError:
+        return None, None  # a script without #!: the shell runs it
+    if not program.dynamic:
+        raise SillError(f"{name}: statically linked, nothing can be preloaded; link it with -lmpi as shared library")
+    found = elf.mpis_needed(path)
+    if len(found) > 1:
+        raise SillError(f"{name}: needs two MPIs at once ({' and '.join(found)}); rebuild it with one of them")
+    return next(iter(found.items()), (None, None))

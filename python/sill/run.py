@@ -1,0 +1,119 @@
+"""What `sill run` and `sill preload` decide: family, launcher, environment of the program."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from . import launchers, libraries, mpi4py_wheel, mpis, programs
+from .errors import SillError
+
+
+def command(
+    program: Sequence[str],
+    ranks: int | None = None,
+    mpiexec: str | None = None,
+    windows: str | None = None,
+    store: str | None = None,
+) -> list[str]:
+    """The command line that runs `program` with Sill. Makes the folder of `store`.
+
+    Without `ranks` and `mpiexec` there is no launcher: the program runs as it is, for use below srun or mpiexec. The
+    program alone gets LD_PRELOAD, from `env` behind the launcher, which works on every node and with every launcher.
+    """
+    target = programs.find(program[0])
+    known = mpis.find()
+    launcher = shlex.split(mpiexec) if mpiexec else []
+    if launcher and shutil.which(launcher[0]) is None:
+        raise SillError(f"{launcher[0]}: no such launcher; give its path with --mpiexec", 127)
+    direct = ranks is None and not launcher
+    family = _family(target, launcher, known, direct)
+    if not launcher and not direct:
+        launcher = [launchers.choose(family, target.library, known)]
+    count = ["-n", str(ranks)] if ranks is not None else []
+    settings = program_environment(family, windows, store, os.environ)
+    if target.mpi4py_wheel:
+        first = launchers.mpi_of(launcher[0] if launcher else launchers.on_path() or "mpiexec", known)
+        settings.update(mpi4py_wheel.settings(family, [*([first] if first else []), *known]))
+    # A name found on $PATH stays a name: other nodes may have it elsewhere.
+    name = program[0] if shutil.which(program[0]) else target.path
+    assignments = [f"{key}={value}" for key, value in settings.items()]
+    return [*launcher, *count, "env", *assignments, name, *program[1:]]
+
+
+def preload_library(program: str | None = None) -> Path:
+    """The library to preload for a program, or for what the launcher of this environment runs."""
+    known = mpis.find()
+    if program is not None:
+        return libraries.library(_family(programs.find(program), [], known, direct=True))
+    family = launchers.family_of_surroundings(os.environ)
+    if family is None and (launcher := launchers.on_path()):
+        family = launchers.family_of(launcher, known)
+    if family is None:
+        raise SillError("no launcher on $PATH tells the MPI family: name your program, sill preload PROGRAM")
+    return libraries.library(family)
+
+
+def program_environment(
+    family: str, windows: str | None, store: str | None, surroundings: Mapping[str, str]
+) -> dict[str, str]:
+    """The variables that a program gets. All SILL_* ones are named, for launchers hand on only some to other nodes."""
+    settings = {key: value for key, value in surroundings.items() if key.startswith("SILL_")}
+    rule = _rule(windows, store)
+    if rule:
+        settings["SILL_WINDOWS"] = rule
+    settings["LD_PRELOAD"] = _preload(libraries.library(family), surroundings.get("LD_PRELOAD", ""))
+    return settings
+
+
+def _family(target: programs.Program, launcher: list[str], known: list[mpis.Mpi], direct: bool) -> str:
+    """The family of a program, or for an interpreter that of the launcher."""
+    if target.family:
+        return target.family
+    if direct and (family := launchers.family_of_surroundings(os.environ)):
+        return family
+    name = launcher[0] if launcher else launchers.on_path()
+    family = launchers.family_of(name, known) if name else None
+    if family is None and len(installed := libraries.installed()) == 1:
+        family = next(iter(installed))
+    if family is None:
+        raise SillError(
+            f"{target.path}: neither the program nor a launcher tells the MPI family; name the MPI's own mpiexec "
+            "with --mpiexec"
+        )
+    return family
+
+
+def _preload(library: Path, already: str) -> str:
+    """LD_PRELOAD with Sill behind what is there, so that a profiler sees the program's calls first."""
+    words = [word for word in already.replace(":", " ").split() if word]
+    others = [word for word in words if Path(word).name.startswith("libsill-") and Path(word).name != library.name]
+    if others:
+        raise SillError(f"LD_PRELOAD already has {others[0]}, of another MPI family: unset it")
+    if any(char in str(library) for char in " :"):
+        raise SillError(
+            f"{library}: LD_PRELOAD can't name a path with spaces or colons; set SILL_LIBRARY_DIR to a link"
+        )
+    kept = [word for word in words if Path(word).name != library.name]
+    return ":".join([*kept, str(library)])
+
+
+def _rule(windows: str | None, store: str | None) -> str | None:
+    """The value of SILL_WINDOWS; None leaves it as it is."""
+    if store is None:
+        return windows
+    if windows and "storage_alloc_filename" in windows:
+        raise SillError("--store and a storage_alloc_filename in --windows both name the files: give one of them")
+    folder = os.path.abspath(store)
+    if any("=" in part for part in folder.split(",")[1:]):
+        raise SillError(f"{folder}: a rule can't name a folder with '=' after a comma; use another folder")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise SillError(f"{folder}: {error.strerror}; choose a folder for --store that you may write to") from error
+    name = folder.replace("%", "%%")
+    rule = f"alloc_type=storage,storage_alloc_filename={name}/w%w.r%r"
+    return f"{rule},{windows}" if windows else rule

@@ -1,0 +1,154 @@
+"""The small file FILE.sill beside each window's file: which window it is, of which job and ranks."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from .cachestat import cache_state
+from .errors import SillError
+
+SUFFIX = ".sill"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One rank's part of the file; bytes."""
+
+    rank: int
+    offset: int
+    size: int
+    resident: int | None = None  # None: the kernel can't tell
+    dirty: int | None = None
+
+
+@dataclass(frozen=True)
+class WindowFile:
+    """A file that is a window, as its sidecar and the file system describe it. Sizes are bytes."""
+
+    path: str
+    job: str
+    window: str
+    created: datetime
+    last_sync: datetime | None  # None: not synced since it was created
+    unlink: bool
+    segments: tuple[Segment, ...]
+    exists: bool
+    size: int | None  # of the whole file; None when it is gone
+    allocated: int | None  # blocks that the file system gave it
+    resident: int | None
+    dirty: int | None
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return tuple(sorted({segment.rank for segment in self.segments}))
+
+
+def window_file(path: str | os.PathLike) -> WindowFile:
+    """Describe one window's file, named by its own path or its sidecar's."""
+    path = str(path)
+    data_path = path[: -len(SUFFIX)] if path.endswith(SUFFIX) else path
+    sidecar = Path(data_path + SUFFIX)
+    if not sidecar.is_file():
+        raise SillError(_why_no_sidecar(data_path))
+    content = _read(sidecar)
+    try:
+        segments = [Segment(int(s["rank"]), int(s["offset"]), int(s["size"])) for s in content["segments"]]
+        created = _time(content["created"])
+        synced = datetime.fromtimestamp(sidecar.stat().st_mtime, timezone.utc)
+        return WindowFile(
+            path=data_path,
+            job=str(content["job"]),
+            window=str(content["window"]),
+            created=created,
+            last_sync=synced if synced - created >= _later(created) else None,
+            unlink=bool(content["unlink"]),
+            **_measure(data_path, segments),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SillError(
+            f"{sidecar}: not a sidecar that this Sill reads ({error!r}); remove it if it is stale"
+        ) from error
+
+
+def window_files(folder: str | os.PathLike, recursive: bool = False) -> Iterator[WindowFile]:
+    """All window files of a folder, by name; sidecars that can't be read raise SillError."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise SillError(f"{root}: no such folder; name the folder of your windows, e.g. that of sill run --store")
+    for sidecar in sorted(root.glob(f"**/*{SUFFIX}" if recursive else f"*{SUFFIX}")):
+        if sidecar.is_file() and sidecar.name != SUFFIX:
+            yield window_file(sidecar)
+
+
+def _why_no_sidecar(path: str) -> str:
+    if not os.path.exists(path):
+        return f"{path}: no such file; list a folder's windows with: sill ls {os.path.dirname(path) or '.'}"
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        return f"{path}: a folder; list its windows with: sill ls {path}"
+    if stat.S_ISBLK(mode):
+        return f"{path}: a block device; windows on devices have no {SUFFIX} file to show"
+    return f"{path}: not a window, for there is no {path}{SUFFIX}; list windows with: sill ls DIR"
+
+
+def _read(sidecar: Path) -> dict:
+    try:
+        content = json.loads(sidecar.read_text())
+    except OSError as error:
+        raise SillError(f"{sidecar}: {error.strerror}; look at it as the user who ran the job") from error
+    except ValueError as error:
+        raise SillError(f"{sidecar}: not JSON ({error}); remove it if it is stale") from error
+    if not isinstance(content, dict) or content.get("sill") != FORMAT:
+        raise SillError(f"{sidecar}: not a sidecar of this Sill (format {FORMAT}); use the Sill that wrote it")
+    return content
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def _later(created: datetime) -> timedelta:
+    """How much later than its creation a sidecar's own time must be for a sync; writing it takes a moment."""
+    return timedelta(milliseconds=50) if created.microsecond else timedelta(seconds=1)
+
+
+def _measure(path: str, segments: list[Segment]) -> dict:
+    """What the file system and the page cache say of the file and its segments now."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return _unmeasured(segments, exists=False)
+    except PermissionError:
+        info = os.stat(path)
+        return {**_unmeasured(segments, exists=True), "size": info.st_size, "allocated": info.st_blocks * 512}
+    try:
+        info = os.fstat(fd)
+        whole = cache_state(fd)
+        measured = []
+        for segment in segments:
+            state = cache_state(fd, segment.offset, segment.size) if segment.size else None
+            known = (state.resident, state.dirty) if state else ((0, 0) if whole else (None, None))
+            measured.append(Segment(segment.rank, segment.offset, segment.size, *known))
+    finally:
+        os.close(fd)
+    return {
+        "segments": tuple(measured),
+        "exists": True,
+        "size": info.st_size,
+        "allocated": info.st_blocks * 512,
+        "resident": whole.resident if whole else None,
+        "dirty": whole.dirty if whole else None,
+    }
+
+
+def _unmeasured(segments: list[Segment], exists: bool) -> dict:
+    unknown = dict.fromkeys(("size", "allocated", "resident", "dirty"))
+    return {"segments": tuple(segments), "exists": exists, **unknown}
