@@ -1,0 +1,1 @@
+"""The benchmark of Sill: `bench/run` starts it, docs/benchmarks.md explains it."""
