@@ -1,12 +1,16 @@
 # Which MPIs are on this machine, and which binary families they make. python/sill/mpis.py knows how to find them;
 # `mpis.py --cmake` prints, for each family, the folder of its mpi.h, and for each MPI its compiler wrapper.
 #   SILL_FAMILIES                 of: mpiabi mpich ompi
+#   SILL_DEFAULT_FAMILY           that of the mpicc on $PATH, else the first
 #   SILL_<family>_INCLUDE         folder with the family's mpi.h (mpiabi: mpi_abi.h)
 #   SILL_<family>_LIBRARY         a libmpi of the family (ompi: linked, for its handles are data symbols)
 #   SILL_MPIS                     names, e.g. mpich4 ompi4 mpich5 mpich5abi ompi5
 #   SILL_MPI_<name>_CC, _FC, _FAMILY   compiler wrappers ("" if there is none) and family
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(SILL_MPI_ROOTS "" CACHE STRING "Folders in which to look for MPIs first (prefixes with bin/mpicc or include/mpi.h)")
+if(SILL_WHEEL)
+  include(cmake/WheelMpis.cmake)
+endif()
 execute_process(
   COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/sill/mpis.py --cmake ${SILL_MPI_ROOTS}
   OUTPUT_FILE ${PROJECT_BINARY_DIR}/mpis.cmake

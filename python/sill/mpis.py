@@ -99,7 +99,7 @@ def headers(mpis: Iterable[Mpi]) -> dict[str, Mpi]:
 def cmake_text(mpis: list[Mpi]) -> str:
     """The variables that cmake/Families.cmake describes."""
     chosen = headers(mpis)
-    lines = [_set("SILL_FAMILIES", ";".join(chosen))]
+    lines = [_set("SILL_FAMILIES", ";".join(chosen)), _set("SILL_DEFAULT_FAMILY", _default_family(mpis, chosen))]
     for family, mpi in chosen.items():
         include = mpi.include
         if family == "mpiabi":
@@ -119,6 +119,15 @@ def cmake_text(mpis: list[Mpi]) -> str:
         for key, value in (("CC", mpi.cc), ("FC", mpi.fc), ("FAMILY", mpi.family), ("VERSION", mpi.version)):
             lines.append(_set(f"SILL_MPI_{mpi.name}_{key}", value or ""))
     return "\n".join(lines) + "\n"
+
+
+def _default_family(mpis: list[Mpi], chosen: dict[str, Mpi]) -> str:
+    """The family of the mpicc on $PATH, else the first."""
+    command = _show(Path(path)) if (path := shutil.which("mpicc")) else []
+    for mpi in mpis:
+        if mpi.cc and command and _show(Path(mpi.cc)) == command:
+            return mpi.family
+    return next(iter(chosen), "")
 
 
 def _set(name: str, value: str) -> str:
