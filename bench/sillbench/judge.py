@@ -12,7 +12,8 @@ TITLES = {
     "storage_geomean": "storage : memory window, speed, geometric mean",
     "storage_slowest": "storage : memory window, speed, slowest point",
     "preloaded_geomean": "Sill loaded : not loaded, speed, geometric mean",
-    "alloc_ratio": "storage : memory window, time to allocate and free",
+    "alloc_ratio": "storage : memory window, time to allocate",
+    "alloc_free_ratio": "storage : memory window, time to allocate and free",
     "sync_bandwidth": "full sync : write + fsync, bandwidth",
     "sync_piece": "sync of 1 % in one piece : full sync, time",
     "sync_scattered_random": "bytes written per byte dirtied, 1 % scattered, random",
@@ -25,8 +26,9 @@ def geomean(values: list[float]) -> float:
 
 
 def spread(values: list[float]) -> float:
-    """From the smallest to the largest, as a share of the median."""
-    return (max(values) - min(values)) / statistics.median(values)
+    """From the smallest to the largest, as a share of the median; 0 where the median is."""
+    middle = abs(statistics.median(values))
+    return (max(values) - min(values)) / middle if middle else 0.0
 
 
 def add_ratios(records: Records) -> None:
@@ -41,11 +43,11 @@ def add_ratios(records: Records) -> None:
 def add_alloc_ratios(records: Records, counted_apart: list[str]) -> None:
     """Give each alloc record time of storage : memory, what the file system takes to reserve not counted."""
     for r in records:
-        memory = _sums(r["memory_allocate"], r["memory_free"])
-        whole = _sums(r["storage_allocate"], r["storage_free"])
         apart = _sums(*(r[f"file_{step}"] for step in counted_apart))
-        r["ratios"] = [(s - f) / m for m, s, f in zip(memory, whole, apart)]
-        r["ratio"], r["spread"] = statistics.median(r["ratios"]), spread(r["ratios"])
+        for key, steps in (("allocate", ["allocate"]), ("both", ["allocate", "free"])):
+            memory = _sums(*(r[f"memory_{step}"] for step in steps))
+            whole = _sums(*(r[f"storage_{step}"] for step in steps))
+            r[f"{key}_ratios"] = [(s - f) / m for m, s, f in zip(memory, whole, apart)]
 
 
 def _sums(*lists: list[float]) -> list[float]:
@@ -97,10 +99,12 @@ def _judge_rma(mpi: str, records: Records) -> Records:
 
 
 def _judge_alloc(records: Records) -> Records:
-    if not records:
-        return []
-    worst = max(records, key=lambda r: r["ratio"])
-    return [_row("alloc_ratio", worst["ratios"], note=f"{worst['case']}, {size_text(worst['bytes'])}")]
+    rows = []
+    for goal, key in (("alloc_ratio", "allocate_ratios"), ("alloc_free_ratio", "both_ratios")):
+        if records:
+            worst = max(records, key=lambda r: statistics.median(r[key]))
+            rows.append(_row(goal, worst[key], note=f"{worst['case']}, {size_text(worst['bytes'])}"))
+    return rows
 
 
 def _judge_sync(records: Records) -> Records:

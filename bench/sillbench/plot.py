@@ -58,7 +58,10 @@ def _speed(ax: Any, results: Results, mpi: str, metric: str) -> None:
                 ax.fill_between(sizes, low, high, color=colour, alpha=0.1)
     for height in (1.0, 0.8):
         ax.axhline(height, color="black", lw=0.7, ls="-" if height == 1 else "--")
-    ax.set(title=f"{mpi}: {metric}", xscale="log", ylim=(0.5, 1.5), xlabel="bytes", ylabel="speed : memory window")
+    ax.set(title=f"{mpi}: {metric}", xscale="log", ylim=(0.5, 1.5), ylabel="speed : memory window")
+    sizes = sorted({r["bytes"] for r in points})
+    ax.set_xticks(sizes, [size_text(size) for size in sizes], rotation=30, fontsize=7, minor=False)
+    ax.minorticks_off()
 
 
 def _alloc(ax: Any, results: Results, mpi: str) -> None:

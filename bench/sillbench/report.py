@@ -71,12 +71,12 @@ def _alloc(mpi: str, records: list[dict[str, Any]]) -> list[str]:
     rows = [
         [r["case"], size_text(r["bytes"])]
         + [_number(statistics.median(r[step])) for step in steps]
-        + [f"{r['ratio']:.2f}", f"{r['spread']:.0%}"]
+        + [f"{statistics.median(r[key]):.2f}" for key in ("allocate_ratios", "both_ratios")]
         for r in records
         if r["mpi"] == mpi
     ]
-    head = ["windows", "size", *(step.replace("_", " ") for step in steps), "ratio", "spread"]
-    title = "Allocation: us, the slowest of the ranks; ratio = (storage - file reserve) : memory"
+    head = ["windows", "size", *(step.replace("_", " ") for step in steps), "allocate", "both"]
+    title = "Allocation: us, the slowest of the ranks; ratios = (storage - file reserve) : memory"
     return [f"{title}\n{table(head, rows)}"] if rows else []
 
 
