@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT / "python"))
 
-from sillbench import judge, report, scenarios, schema
-from sillbench.jobs import PLAIN, PRELOADED, BenchError, Machine, Side
-from sillbench.measure import interleaved
+from sillbench import judge, report, scenarios, schema  # noqa: E402
+from sillbench.jobs import PLAIN, PRELOADED, BenchError, Machine, Side  # noqa: E402
+from sillbench.measure import interleaved  # noqa: E402
 
 
 def point(side: str, metric: str, plain: list[float], other: list[float]) -> dict:
