@@ -1,0 +1,16 @@
+#pragma once
+// What must hold for any text a user could write. A violated property ends the program: so a fuzzer sees it.
+#include <string_view>
+
+namespace sill::fuzz {
+
+// Lines of "key=value" as hints: accepted hints come back unchanged from format_hints, refusals say why.
+void check_hints(std::string_view text);
+// A rule as in SILL_WINDOWS: accepted pairs have keys of the table, each once.
+void check_rule(std::string_view text);
+// A file name: what is accepted has no placeholder left unread, and can be a hint.
+void check_filename(std::string_view text);
+// A sill.toml: accepted pairs are good hints, refusals name path and line.
+void check_toml(std::string_view text);
+
+}  // namespace sill::fuzz

@@ -1,0 +1,71 @@
+"""Arrows between the folders of src/ point downward only, and what lies under the MPI side knows no MPI."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What each folder may include beside its own headers (DESIGN, "The house").
+BELOW = {
+    "base": set(),
+    "storage": {"base"},
+    "mpi": {"base"},
+    "window": {"base", "mpi", "storage"},
+    "pmpi": {"base", "mpi", "storage", "window"},
+    "tools": {"base"},
+}
+WITHOUT_MPI = {"base", "storage", "tools"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+
+pytestmark = pytest.mark.quick
+
+
+def wrong_includes(src: Path) -> list[str]:
+    """All includes under `src` that break the rule, as "file: reason"."""
+    wrong = []
+    for file in sorted(path for path in src.rglob("*") if path.suffix in {".c", ".cpp", ".h", ".hpp"}):
+        folder = file.relative_to(src).parts[0]
+        if folder not in BELOW:
+            wrong.append(f"{file}: folder {folder} has no place in the order")
+            continue
+        for quoted, angled in INCLUDE.findall(file.read_text()):
+            name = quoted or angled
+            target = name.split("/")[0]
+            if name.startswith("."):
+                wrong.append(f"{file}: {name} doesn't start from src/")
+            elif target in BELOW and target != folder and target not in BELOW[folder]:
+                wrong.append(f"{file}: {name} points upward or sideways")
+            elif folder in WITHOUT_MPI and (target == "sill" or Path(name).name in {"mpi.h", "mpi_abi.h"}):
+                wrong.append(f"{file}: {name} brings MPI into {folder}")
+    return wrong
+
+
+def test_includes_point_downward() -> None:
+    assert wrong_includes(ROOT / "src") == []
+
+
+def test_every_folder_is_there() -> None:
+    assert {path.name for path in (ROOT / "src").iterdir() if path.is_dir()} == set(BELOW)
+
+
+@pytest.mark.parametrize(
+    ("folder", "line", "reason"),
+    [
+        ("base", '#include "storage/source.hpp"', "upward"),
+        ("storage", '#include "mpi/errors.hpp"', "sideways"),
+        ("mpi", '  #  include "window/window.hpp"', "upward"),
+        ("storage", "#include <mpi.h>", "brings MPI"),
+        ("base", "#include <sill/sill.h>", "brings MPI"),
+        ("window", '#include "../base/text.hpp"', "start from src/"),
+        ("cellar", "#include <vector>", "no place"),
+    ],
+)
+def test_a_wrong_include_is_seen(tmp_path: Path, folder: str, line: str, reason: str) -> None:
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "file.cpp").write_text(f"// text\n{line}\n")
+    [wrong] = wrong_includes(tmp_path)
+    assert reason in wrong
