@@ -2,8 +2,10 @@
  *
  *   sync --bytes N --repetitions N --percent P --probe PATH [--counter STAT]
  *
- * Each repetition, in turn: the whole window dirtied ("full"), a fresh file of the same size written in blocks of 1 MiB
- * and fsynced ("dd"), P % of the pages dirtied in one piece ("piece"), P % dirtied here and there ("scattered").
+ * Each repetition, in turn: the whole window dirtied ("full"), a file of the same size, reserved like a window's,
+ * written over in blocks of 1 MiB and fsynced ("dd"), P % of the pages dirtied in one piece ("piece"), P % dirtied here
+ * and there
+ * ("scattered").
  * STAT is the device's /sys/dev/block/MAJOR:MINOR/stat: its count of sectors written, taken before and after.
  */
 #include "common.h"
@@ -16,6 +18,7 @@ struct bench {
   size_t bytes;
   size_t page;
   const char* probe;
+  int file;            /* of that name */
   const char* counter; /* NULL: not known */
   uint64_t random;     /* state of next_random */
   char* block;         /* block_bytes, for the probe */
@@ -55,29 +58,32 @@ static void time_sync(const struct bench* b, const char* name, size_t dirtied) {
   report(b, name, dirtied, seconds, written_bytes(b) - before);
 }
 
-static void write_block(int file, const struct bench* b, size_t bytes) {
+static int open_probe(const struct bench* b) {
+  int file = open(b->probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) fail(b->probe, strerror(errno));
+  int error = posix_fallocate(file, 0, (off_t)b->bytes);
+  if (error != 0) fail(b->probe, strerror(error));
+  return file;
+}
+
+static void write_block(const struct bench* b, size_t at, size_t bytes) {
   for (size_t done = 0; done < bytes;) {
-    ssize_t step = write(file, b->block + done, bytes - done);
+    ssize_t step = pwrite(b->file, b->block + done, bytes - done, (off_t)(at + done));
     if (step < 0 && errno != EINTR) fail(b->probe, strerror(errno));
     if (step > 0) done += (size_t)step;
   }
 }
 
-/* What `dd conv=fsync` does, and afterwards, not timed, the removal of the file down to the device. */
-static void time_dd(struct bench* b) {
+/* What `dd conv=notrunc,fsync` does. */
+static void time_dd(const struct bench* b) {
   uint64_t before = written_bytes(b);
   double start = MPI_Wtime();
-  int file = open(b->probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) fail(b->probe, strerror(errno));
   for (size_t done = 0; done < b->bytes; done += block_bytes) {
-    write_block(file, b, b->bytes - done < block_bytes ? b->bytes - done : block_bytes);
+    write_block(b, done, b->bytes - done < block_bytes ? b->bytes - done : block_bytes);
   }
-  if (fsync(file) != 0) fail(b->probe, strerror(errno));
+  if (fsync(b->file) != 0) fail(b->probe, strerror(errno));
   double seconds = MPI_Wtime() - start;
   report(b, "dd", b->bytes, seconds, written_bytes(b) - before);
-  if (unlink(b->probe) != 0 || ftruncate(file, 0) != 0 || syncfs(file) != 0 || close(file) != 0) {
-    fail(b->probe, strerror(errno));
-  }
 }
 
 static void dirty_page(struct bench* b, size_t page, int value) { memset(b->base + page * b->page, value, b->page); }
@@ -117,6 +123,7 @@ int main(int argc, char** argv) {
   if (count == 0 || count * b.page > b.bytes) fail("percent", "no page, or more than there are");
   b.block = malloc(block_bytes);
   if (b.block == NULL) fail("block", strerror(errno));
+  b.file = open_probe(&b);
 
   MPI_Win_allocate((MPI_Aint)b.bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &b.base, &b.win);
   MPI_Win_lock_all(0, b.win);
@@ -124,6 +131,7 @@ int main(int argc, char** argv) {
   for (uint64_t i = 0; i < repetitions; ++i) repeat(&b, count, (int)(i * 3 + 1));
   MPI_Win_unlock_all(b.win);
   MPI_Win_free(&b.win);
+  if (close(b.file) != 0 || unlink(b.probe) != 0) fail(b.probe, strerror(errno));
   free(b.block);
   MPI_Finalize();
   return 0;

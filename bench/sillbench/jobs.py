@@ -116,7 +116,7 @@ def _output(command: list[str], environment: dict[str, str]) -> str:
             os.killpg(process.pid, signal.SIGKILL)
             raise BenchError(f"no end after {TIMEOUT_S} s: {' '.join(command)}") from None
     if process.returncode != 0:
-        lines = [line for line in (errors + output).splitlines() if line.strip() and not line.startswith("{")]
-        reason = " / ".join(lines[:3]) or "no message"
+        lines = [line.strip(" =\t-") for line in (errors + output).splitlines() if not line.startswith("{")]
+        reason = " / ".join([line for line in lines if line][:4]) or "no message"
         raise BenchError(f"exit code {process.returncode}: {' '.join(command)}: {reason}")
     return output

@@ -91,7 +91,7 @@ def _sync(mpi: str, records: list[dict[str, Any]]) -> list[str]:
             + ([_number(written / 1e6), f"{written / r['dirtied']:.2f}"] if written is not None else ["?", "?"])
         )
     head = ["advice", "case", "MB dirtied", "ms", "MB/s", "spread", "MB written", "per byte"]
-    title = "Sync: one rank; dd = sequential write and fsync of a new file"
+    title = "Sync: one rank; dd = sequential write and fsync of a file beside the window's"
     return [f"{title}\n{table(head, rows, left=2)}"] if rows else []
 
 
