@@ -58,7 +58,7 @@ def read(path: str | os.PathLike) -> Elf:
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
             return _parse(str(path), data)
-    except (struct.error, IndexError) as error:
+    except (struct.error, OverflowError) as error:
         raise NotElfError(f"{path}: a broken ELF file") from error
 
 
@@ -115,7 +115,10 @@ def _parse(path: str, data: mmap.mmap) -> Elf:
 
     def texts(wanted: int) -> tuple[str, ...]:
         starts = [strings + value for tag, value in entries if tag == wanted]
-        return tuple(data[start : data.find(b"\0", start)].decode(errors="surrogateescape") for start in starts)
+        ends = [data.find(b"\0", start) for start in starts]
+        if -1 in ends:
+            raise NotElfError(f"{path}: a broken ELF file")
+        return tuple(data[start:end].decode(errors="surrogateescape") for start, end in zip(starts, ends))
 
     origin = os.path.dirname(os.path.realpath(path))
 

@@ -47,9 +47,9 @@ def inspect(python: str) -> Mpi4py:
     return Mpi4py(_FAMILIES.get(choice), wheel=True)
 
 
-def settings(family: str, mpis: list[Mpi]) -> dict[str, str]:
+def settings(module: Mpi4py, family: str, mpis: list[Mpi]) -> dict[str, str]:
     """The variables that make a wheel load the first of `mpis` that is of `family`; none when the user chose."""
-    if "MPI4PY_LIBMPI" in os.environ or "MPI4PY_MPIABI" in os.environ:
+    if not module.wheel or "MPI4PY_LIBMPI" in os.environ or "MPI4PY_MPIABI" in os.environ:
         return {}
     fitting = [mpi for mpi in mpis if mpi.family == family]
     if not fitting:

@@ -22,7 +22,7 @@ class Program:
     interpreter: str  # the ELF file that runs it; `path` itself unless it is a script
     family: str | None = None
     library: str | None = None  # libmpi, where it was found
-    mpi4py_wheel: bool = False  # a Python whose mpi4py loads the libmpi it is told to
+    python: mpi4py_wheel.Mpi4py | None = None  # for Pythons: their mpi4py
 
 
 def find(name: str) -> Program:
@@ -36,7 +36,7 @@ def find(name: str) -> Program:
     family, library = _mpi_of_elf(interpreter, name)
     if family is None and os.path.basename(os.path.realpath(interpreter)).startswith(("python", "pypy")):
         module = mpi4py_wheel.inspect(interpreter)
-        return Program(path, interpreter, module.family, module.library, module.wheel)
+        return Program(path, interpreter, module.family, module.library, module)
     return Program(path, interpreter, family, library)
 
 

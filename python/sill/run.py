@@ -35,9 +35,10 @@ def command(
         launcher = [launchers.choose(family, target.library, known)]
     count = ["-n", str(ranks)] if ranks is not None else []
     settings = program_environment(family, windows, store, os.environ)
-    if target.mpi4py_wheel:
+    if target.python:
         first = launchers.mpi_of(launcher[0] if launcher else launchers.on_path() or "mpiexec", known)
-        settings.update(mpi4py_wheel.settings(family, [*([first] if first else []), *known]))
+        settings.update(mpi4py_wheel.settings(target.python, family, [*([first] if first else []), *known]))
+        settings["LD_PRELOAD"] += _libmpi_behind(family, target.library or settings.get("MPI4PY_LIBMPI"))
     # A name found on $PATH stays a name: other nodes may have it elsewhere.
     name = program[0] if shutil.which(program[0]) else target.path
     assignments = [f"{key}={value}" for key, value in settings.items()]
@@ -99,6 +100,17 @@ def _preload(library: Path, already: str) -> str:
         )
     kept = [word for word in words if Path(word).name != library.name]
     return ":".join([*kept, str(library)])
+
+
+def _libmpi_behind(family: str, library: str | None) -> str:
+    """What follows Sill in LD_PRELOAD for a Python.
+
+    Open MPI's handles are data of its libmpi, so libsill-ompi.so needs one from the start. A Python that isn't linked
+    with it would get the system's, which may be another than mpi4py's.
+    """
+    if family != "ompi" or not library or any(char in library for char in " :"):
+        return ""
+    return f":{library}"
 
 
 def _rule(windows: str | None, store: str | None) -> str | None:
