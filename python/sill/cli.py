@@ -189,20 +189,23 @@ def _show(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; every error is one line that says what to do next."""
+    words = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     command = typer.main.get_command(app)
     try:
-        result = command.main(
-            args=(sys.argv[1:] if arguments is None else arguments) or ["--help"],
-            prog_name="sill",
-            standalone_mode=False,
-        )
+        result = command.main(args=words, prog_name="sill", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except SillError as error:
         code, text = error.exit_code, str(error)
     except _ClickException as error:
-        context = getattr(error, "ctx", None)
-        where = context.command_path if context else "sill"
+        where = f"sill {words[0]}" if words[0] in command.commands else "sill"
         code, text = error.exit_code, f"{error.format_message().rstrip('.')}: see {where} --help"
+    except (typer.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python must not write to it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except OSError as error:
         named = f"{error.filename}: " if error.filename else ""
         code, text = 1, f"{named}{error.strerror}; check the path and who may read it"

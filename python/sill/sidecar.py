@@ -82,9 +82,12 @@ def window_files(folder: str | os.PathLike, recursive: bool = False) -> Iterator
     root = Path(folder)
     if not root.is_dir():
         raise SillError(f"{root}: no such folder; name the folder of your windows, e.g. that of sill run --store")
-    for sidecar in sorted(root.glob(f"**/*{SUFFIX}" if recursive else f"*{SUFFIX}")):
-        if sidecar.is_file() and sidecar.name != SUFFIX:
-            yield window_file(sidecar)
+    # os.walk goes on where a folder can't be read or is gone meanwhile.
+    for where, folders, files in os.walk(root):
+        folders[:] = sorted(folders) if recursive else []
+        for name in sorted(files):
+            if name.endswith(SUFFIX) and name != SUFFIX:
+                yield window_file(os.path.join(where, name))
 
 
 def _why_no_sidecar(path: str) -> str:

@@ -1,0 +1,104 @@
+"""`sill doctor`: every item has a verdict, and whoever gets a bad one is told what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+from command_support import MPIS, ROOT
+from sill import doctor, mpis, stores
+
+
+@pytest.fixture
+def findings(stand_ins, monkeypatch, tmp_path):
+    monkeypatch.setenv("SILL_LIBRARY_DIR", str(stand_ins))
+    return {(f.area, f.item): f for f in doctor.examine([str(tmp_path)])}
+
+
+def test_every_item_is_there(findings, tmp_path):
+    expected = {("MPI", mpi.name) for mpi in MPIS} | {("Sill", f"libsill-{family}") for family in mpis.FAMILIES}
+    expected |= {("file system", str(tmp_path)), ("limits", "file size"), ("limits", "open files")}
+    expected |= {("memory", "/dev/shm"), ("memory", "cgroup limit"), ("memory", "huge pages"), ("memory", "page size")}
+    expected |= {("kernel", "io_uring"), ("kernel", "cachestat")}
+    assert expected <= set(findings)
+
+
+def test_all_that_is_not_ok_says_what_to_do(findings):
+    for finding in findings.values():
+        assert finding.verdict in (doctor.OK, doctor.WARN, doctor.BAD)
+        assert bool(finding.advice) == (finding.verdict != doctor.OK), finding
+
+
+def test_a_file_system_is_described(findings, tmp_path):
+    found = findings[("file system", str(tmp_path))].found
+    findmnt = ["findmnt", "-n", "-o", "FSTYPE", "-T", tmp_path]
+    kind = subprocess.run(findmnt, capture_output=True, text=True, check=True).stdout.strip()
+    assert found.startswith(f"{kind}, ")
+    for word in ("free", "reflink", "DAX", "O_DIRECT", "fallocate"):
+        assert word in found
+
+
+def test_nothing_is_left_behind(findings, tmp_path):
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_file_systems_are_warned_of():
+    if stores.inspect("/dev/shm").kind not in stores.IN_MEMORY:
+        pytest.skip("/dev/shm is no memory file system here")
+    finding = next(f for f in doctor.examine(["/dev/shm"]) if f.area == "file system")
+    assert finding.verdict == doctor.WARN
+    assert "gone after a reboot" in finding.advice
+
+
+def test_a_folder_one_may_not_write_to_is_bad():
+    finding = next(f for f in doctor.examine(["/proc"]) if f.area == "file system")
+    assert finding.verdict == doctor.BAD
+    assert "may write to" in finding.advice
+
+
+def test_missing_libraries_are_bad_and_end_with_one(sill, tmp_path):
+    result = sill("doctor", "--json", tmp_path, env={"SILL_LIBRARY_DIR": str(tmp_path)})
+    assert result.returncode == 1
+    bad = [row for row in json.loads(result.stdout) if row["verdict"] == "bad"]
+    assert {row["item"] for row in bad} == {f"libsill-{mpi.family}" for mpi in MPIS}
+
+
+def test_all_well_ends_with_zero(sill, tmp_path, stand_ins):
+    result = sill("doctor", ROOT, env={"SILL_LIBRARY_DIR": str(stand_ins)})
+    assert result.returncode == 0, result.stdout
+
+
+def test_a_missing_folder_is_one_line(sill):
+    result = sill("doctor", "/no/such/folder")
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_cgroup_limits_are_found(tmp_path, monkeypatch):
+    """A group below one with the smaller limit, in the layout of version 2 and of version 1."""
+    for lines, root, file, unlimited in (
+        ("0::/a/b\n", "/sys/fs/cgroup", "memory.max", "max"),
+        ("3:memory:/a/b\n2:cpu:/x\n", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "9223372036854771712"),
+    ):
+        texts = {
+            "/proc/self/cgroup": lines,
+            f"{root}/a/b/{file}": "2147483648\n",
+            f"{root}/a/{file}": "1073741824\n",
+            f"{root}/{file}": unlimited,
+        }
+        monkeypatch.setattr(doctor, "_read", texts.get)
+        assert doctor._cgroup_limit() == (1 << 30, f"{root}/a")
+
+
+def test_a_small_limit_of_files_is_warned_of(stand_ins, harness_environment):
+    """In a process of its own, for a limit can't be raised again."""
+    script = 'ulimit -f 1000; exec "$0" -m sill doctor --json /tmp'
+    result = subprocess.run(
+        ["bash", "-c", script, os.sys.executable],
+        env={**harness_environment, "SILL_LIBRARY_DIR": str(stand_ins)},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    (row,) = [row for row in json.loads(result.stdout) if row["item"] == "file size"]
+    assert (row["verdict"], row["advice"]) == ("warn", "windows can't grow beyond it: ulimit -f unlimited")

@@ -1,0 +1,154 @@
+"""`sill ls` and `sill show`: the sidecar's words and the file system's numbers."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from sill import cachestat, sidecar
+from sill.errors import SillError
+
+PAGE = mmap.PAGESIZE
+
+
+@pytest.fixture
+def window(tmp_path):
+    """Write a window's file of two pages and its sidecar, as an allocation does."""
+
+    def make(name="w0.r0", segments=((0, 0, 2 * PAGE),), created="", data=b"x" * (2 * PAGE)):
+        file = tmp_path / name
+        if data is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        content = {
+            "sill": 1,
+            "job": "job-7",
+            "created": created or datetime.now(timezone.utc).isoformat(),
+            "window": "0",
+            "segments": [{"rank": r, "offset": o, "size": s} for r, o, s in segments],
+            "unlink": False,
+        }
+        (tmp_path / f"{name}.sill").write_text(json.dumps(content))
+        return file
+
+    return make
+
+
+def test_a_window_is_described_by_sidecar_and_file_system(window):
+    file = window(segments=((3, 0, PAGE), (1, PAGE, PAGE)))
+    found = sidecar.window_file(file)
+    assert (found.path, found.job, found.window, found.unlink) == (str(file), "job-7", "0", False)
+    assert found.ranks == (1, 3)
+    assert found.size == 2 * PAGE
+    assert found.allocated == file.stat().st_blocks * 512
+    assert [(s.rank, s.offset, s.size) for s in found.segments] == [(3, 0, PAGE), (1, PAGE, PAGE)]
+
+
+def test_the_sidecar_itself_may_be_named(window):
+    file = window()
+    assert sidecar.window_file(f"{file}.sill") == sidecar.window_file(file)
+
+
+def test_dirty_bytes_are_those_not_on_the_device(window):
+    file = window(segments=((0, 0, PAGE), (1, PAGE, PAGE)))
+    with open(file, "r+b") as opened:
+        if cachestat.cache_state(opened.fileno()) is None:
+            pytest.skip("no cachestat before Linux 6.5")
+        os.fsync(opened.fileno())
+        clean = sidecar.window_file(file)
+        assert (clean.dirty, clean.resident) == (0, 2 * PAGE)
+        opened.seek(PAGE)
+        opened.write(b"y")
+        opened.flush()
+        touched = sidecar.window_file(file)
+        os.fsync(opened.fileno())
+        clean_again = sidecar.window_file(file)
+    if touched.dirty == 0:
+        pytest.skip("this file system keeps no dirty pages")
+    # One byte makes a whole folio dirty, which may be larger than a page.
+    assert touched.segments[1].dirty == PAGE
+    assert touched.dirty >= PAGE
+    assert clean_again.dirty == 0
+
+
+def test_unknown_is_said_where_the_kernel_cannot_tell(window, monkeypatch):
+    monkeypatch.setattr(sidecar, "cache_state", lambda *_: None)
+    found = sidecar.window_file(window())
+    assert (found.resident, found.dirty, found.segments[0].dirty) == (None, None, None)
+
+
+def test_the_last_sync_is_the_sidecars_time_if_later(window):
+    created = datetime.now(timezone.utc) - timedelta(hours=1)
+    file = window(created=created.isoformat())
+    os.utime(f"{file}.sill", (created.timestamp(), created.timestamp()))
+    assert sidecar.window_file(file).last_sync is None
+    synced = created + timedelta(minutes=5)
+    os.utime(f"{file}.sill", (synced.timestamp(), synced.timestamp()))
+    assert abs(sidecar.window_file(file).last_sync - synced) < timedelta(milliseconds=1)
+
+
+def test_a_time_with_z_is_read(window):
+    assert sidecar.window_file(window(created="2026-01-02T03:04:05Z")).created.hour == 3
+
+
+def test_a_file_that_is_gone_is_listed_as_gone(window, sill, tmp_path):
+    window("gone", data=None)
+    found = sidecar.window_file(tmp_path / "gone")
+    assert (found.exists, found.size) == (False, None)
+    assert "gone" in sill("ls", tmp_path).stdout
+    assert sill("show", tmp_path / "gone").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not json",
+        "[]",
+        "{}",
+        '{"sill": 2}',
+        '{"sill": 1}',
+        '{"sill": 1, "job": "j", "created": "x", "segments": []}',
+    ],
+)
+def test_sidecars_that_cannot_be_read_are_said(text, tmp_path, sill):
+    (tmp_path / "w.sill").write_text(text)
+    with pytest.raises(SillError, match=r"w\.sill"):
+        sidecar.window_file(tmp_path / "w")
+    assert sill("ls", tmp_path).stderr.count("\n") == 1
+
+
+def test_ls_lists_files_by_name_with_their_ranks(window, sill, tmp_path):
+    window("b", segments=((0, 0, PAGE), (1, PAGE, PAGE), (2, 0, 0), (5, 0, 0)))
+    window("a name")
+    window("below/c")
+    (tmp_path / "other").write_text("no window")
+    lines = sill("ls", tmp_path).stdout.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["file", "a name", "b"]
+    assert "0-2,5" in lines[2]
+    assert sill("ls", "-r", tmp_path).stdout.splitlines()[3].startswith("below/c")
+
+
+def test_json_has_the_numbers_in_bytes(window, sill, tmp_path):
+    file = window()
+    (row,) = json.loads(sill("ls", "--json", tmp_path).stdout)
+    assert row == json.loads(sill("show", "--json", file).stdout)
+    assert (row["size"], row["segments"][0]["size"], row["job"]) == (2 * PAGE, 2 * PAGE, "job-7")
+    assert datetime.fromisoformat(row["created"]).tzinfo is not None
+
+
+def test_an_empty_folder_has_no_windows(sill, tmp_path):
+    assert sill("ls", tmp_path).stdout == f"no windows in {tmp_path}\n"
+    assert sill("ls", "--json", tmp_path).stdout == "[]\n"
+
+
+def test_show_says_why_a_file_is_no_window(sill, tmp_path):
+    (tmp_path / "file").write_text("")
+    for path, text in (("file", "not a window"), ("none", "no such file"), (".", "a folder"), ("/no/x", "sill ls /no")):
+        result = sill("show", tmp_path / path)
+        assert result.returncode == 1
+        assert text in result.stderr
+        assert result.stderr.count("\n") == 1
