@@ -1,0 +1,31 @@
+"""What all tests share: a scratch folder, the MPIs of this machine, starting programs under them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from launching import MPIS, Launcher
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """An empty folder with a short name, for MPI cuts error messages at 256 characters. Open to other users."""
+    folder = Path(tempfile.mkdtemp(prefix="sill-"))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def launcher(scratch: Path) -> Launcher:
+    return Launcher(scratch)
+
+
+@pytest.fixture(params=MPIS, ids=lambda mpi: mpi.name)
+def mpi(request: pytest.FixtureRequest):
+    """Each MPI of this machine in turn."""
+    return request.param
