@@ -1,0 +1,149 @@
+"""What users install: the prefix of cmake --install by pkg-config and find_package, and the wheel."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from command_support import MPIS, ROOT
+
+BUILD = Path(os.environ.get("SILL_BUILD", ROOT / "build"))
+EVERY_MPI = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+
+PROGRAM = """
+#include <sill/sill.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Win window;
+  void* base;
+  MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
+  sill_win_stats stats;
+  int error = sill_win_get_stats(window, &stats);
+  printf("error %d, memory %d\\n", error, (int)stats.memory_bytes);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return 0;
+}
+"""
+CMAKE = """
+cmake_minimum_required(VERSION 3.20)
+project(user LANGUAGES C)
+find_package(sill 0.1 REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE sill::sill)
+"""
+
+
+def run(*command, env=None, **more):
+    result = subprocess.run(
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+        **more,
+    )
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory) -> Path:
+    if not (BUILD / "cmake_install.cmake").is_file():
+        pytest.fail(f"{BUILD} is not built: run make")
+    folder = tmp_path_factory.mktemp("a prefix")
+    run("cmake", "--install", BUILD, "--prefix", folder)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    (tmp_path / "program.c").write_text(PROGRAM)
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE)
+    return tmp_path
+
+
+@EVERY_MPI
+def test_pkg_config_builds_a_program(mpi, prefix, project, harness_environment):
+    library = next(prefix.glob("lib*/**/libsill-*.so")).parent
+    env = {**harness_environment, "PKG_CONFIG_PATH": str(library / "pkgconfig"), "LD_LIBRARY_PATH": str(library)}
+    command = f'"{mpi.cc}" program.c -o program $(pkg-config --cflags --libs sill-{mpi.family} | sed "s/\\\\\\\\ /?/g")'
+    run("sh", "-c", command, env=env, cwd=project)
+    assert run(project / "program", env=env).strip() == "error 0, memory 8"
+
+
+@EVERY_MPI
+def test_find_package_chooses_the_family_of_the_mpi_found(mpi, prefix, project, harness_environment):
+    run(
+        *("cmake", "-S", project, "-B", project / "b", "-G", "Ninja"),
+        *(f"-DCMAKE_PREFIX_PATH={prefix}", f"-DMPI_C_COMPILER={mpi.cc}"),
+        env=harness_environment,
+    )
+    run("cmake", "--build", project / "b", env=harness_environment)
+    needed = run("readelf", "-d", project / "b" / "program")
+    assert f"[libsill-{mpi.family}.so]" in needed
+    assert run(project / "b" / "program", env=harness_environment).strip() == "error 0, memory 8"
+
+
+def test_only_what_users_need_is_installed(prefix):
+    files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
+    assert "include/sill/sill.h" in files
+    assert "share/sill/hints.json" in files
+    assert not [name for name in files if name.endswith((".a", ".hpp")) and not name.startswith("include/sill/")]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    pytest.importorskip("scikit_build_core")
+    folder = tmp_path_factory.mktemp("wheel")
+    env = {**os.environ, "SILL_MPI_PREFIXES": ":".join(sorted({mpi.prefix for mpi in MPIS}))}
+    options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
+    run(sys.executable, "-m", "pip", "wheel", *options, "-w", folder, ROOT, env=env, cwd=folder)
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_has_command_libraries_and_table(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for family in {mpi.family for mpi in MPIS}:
+        assert f"sill/lib/libsill-{family}.so" in names
+    assert {"sill/cli.py", "sill/lib/hints.json", "sill/include/sill/sill.h"} <= names
+    assert not [name for name in names if name.endswith((".a", ".cpp")) or name.startswith(("tests/", "lib/"))]
+    assert "-py3-none-linux" in wheel.name
+
+
+def test_the_command_works_from_the_wheel_alone(wheel, tmp_path):
+    """In a fresh environment far from the checkout; typer and rich are borrowed, so that no network is needed."""
+    venv.create(tmp_path / "v", with_pip=False, symlinks=True)
+    python = tmp_path / "v" / "bin" / "python"
+    purelib = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(run(python, "-c", purelib).strip())
+    options = (
+        "--no-deps",
+        "--no-index",
+        "--disable-pip-version-check",
+        "--prefix",
+        tmp_path / "v",
+        "--ignore-installed",
+    )
+    run(sys.executable, "-m", "pip", "install", *options, wheel, cwd=tmp_path)
+    borrowed = sysconfig.get_path("purelib")
+    (site / "borrowed.pth").write_text(f"import sys; sys.path.append({borrowed!r})\n")
+    env = {key: value for key, value in os.environ.items() if not key.startswith("SILL_") and key != "PYTHONPATH"}
+    sill = (python, "-m", "sill")
+    where = run(python, "-c", "import sill; print(sill.__file__)", env=env, cwd=tmp_path).strip()
+    assert where.startswith(str(site))
+    assert "Example: sill run" in run(*sill, "--help", env=env, cwd=tmp_path)
+    assert "storage_alloc_factor" in run(*sill, "hints", env=env, cwd=tmp_path)
+    path = f"{Path(MPIS[0].mpiexec).parent}:{os.environ['PATH']}"
+    library = run(*sill, "preload", env={**env, "PATH": path}, cwd=tmp_path).strip()
+    assert Path(library).parent == site / "sill" / "lib"
+    assert Path(library).is_file()

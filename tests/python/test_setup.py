@@ -1,0 +1,86 @@
+"""tools/setup and the Makefile: quiet and without network when all is there, clear when they can't go on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+from command_support import ROOT
+
+SETUP = ROOT / "tools" / "setup"
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".venv" / ".sill-setup").is_file(), reason="this checkout was not set up by make"
+)
+
+
+def run(*command, env=None, **more):
+    return subprocess.run(
+        command,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        **more,
+    )
+
+
+def test_nothing_to_do_is_silent_and_fast():
+    start = time.monotonic()
+    result = run(SETUP)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert time.monotonic() - start < 20
+
+
+def test_nothing_to_do_needs_no_network():
+    if os.geteuid() != 0:
+        pytest.skip("taking the network away needs root")
+    result = run("unshare", "-n", SETUP)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A folder with the script alone, in which nothing was set up, readable for everyone."""
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == "root" and str(folder).startswith("/tmp/pytest"):
+            folder.chmod(0o755)
+    return tmp_path
+
+
+def test_an_ordinary_user_is_told_which_packages_are_missing(checkout, tmp_path):
+    """Root can't play it: as nobody, with a dpkg-query that knows no package and no sudo."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("becoming another user needs root and setpriv")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, text in (
+        ("dpkg-query", "exit 1"),
+        ("sudo", "exit 1"),
+        ("apt-get", "echo must not be called >&2; exit 9"),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    result = run(*nobody, "bash", checkout / "tools" / "setup", env={"PATH": f"{tools}:/usr/bin:/bin"})
+    assert result.returncode == 1
+    assert "apt-get install" in result.stderr
+    for package in ("libmpich-dev", "libopenmpi-dev", "cmake", "libtomlplusplus-dev"):
+        assert package in result.stderr
+    assert "must not be called" not in result.stderr
+
+
+def test_make_help_lists_every_target():
+    result = run("make", "help", cwd=ROOT)
+    for target in ("setup", "build", "demo", "test", "bench", "format", "lint", "clean"):
+        assert f"make {target} " in result.stdout
+
+
+def test_the_command_of_the_checkout_works_from_anywhere(tmp_path):
+    result = run(ROOT / ".venv" / "bin" / "sill", "--version", cwd=tmp_path)
+    assert result.stdout.startswith("sill ")
