@@ -1,5 +1,6 @@
 #include "unit/support/program.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,24 +12,29 @@
 namespace sill::test {
 namespace {
 
-[[noreturn]] void become(const std::vector<std::string>& words, const std::vector<std::string>& settings, int output) {
+void become(const std::vector<std::string>& words, const std::vector<std::string>& settings) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  bool ready = ::dup2(output, STDOUT_FILENO) >= 0 && ::dup2(output, STDERR_FILENO) >= 0;
-  for (const std::string& setting : settings) ready = ready && ::putenv(const_cast<char*>(setting.c_str())) == 0;
-  if (ready) ::execvp(arguments[0], arguments.data());
+  for (const std::string& setting : settings) {
+    if (::putenv(const_cast<char*>(setting.c_str())) != 0) ::_exit(126);
+  }
+  ::execvp(arguments[0], arguments.data());
   ::_exit(127);
 }
 
 }  // namespace
 
-Outcome run_program(const std::vector<std::string>& words, const std::vector<std::string>& settings) {
+Outcome run_child(const std::function<void()>& body) {
   int ends[2];
-  if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (child == 0) become(words, settings, ends[1]);
+  if (child == 0) {
+    if (::dup2(ends[1], STDOUT_FILENO) < 0 || ::dup2(ends[1], STDERR_FILENO) < 0) ::_exit(125);
+    body();
+    ::_exit(0);
+  }
   EXPECT_EQ(::close(ends[1]), 0);
   Outcome outcome;
   std::array<char, 4096> buffer;
@@ -40,6 +46,10 @@ Outcome run_program(const std::vector<std::string>& words, const std::vector<std
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   outcome.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return outcome;
+}
+
+Outcome run_program(const std::vector<std::string>& words, const std::vector<std::string>& settings) {
+  return run_child([&] { become(words, settings); });
 }
 
 }  // namespace sill::test

@@ -1,16 +1,21 @@
 #pragma once
-// Other programs, run to their end.
+// Other programs, and children of this one, run to their end.
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace sill::test {
 
-// Runs a program (looked up in $PATH) with its arguments and, beyond this process's environment, "NAME=value" settings.
-// Returns what it wrote on standard output and error, and its exit status: 128 + the signal's number if one ended it.
+// What a child wrote on standard output and error, and its exit status: 128 + the signal's number if one ended it.
 struct Outcome {
   int status = 0;
   std::string output;
 };
+
+// Runs `body` in a copy of this process; returning from it gives status 0. Nothing is flushed, checked or reported.
+Outcome run_child(const std::function<void()>& body);
+
+// Runs a program (looked up in $PATH) with its arguments and, beyond this process's environment, "NAME=value" settings.
 Outcome run_program(const std::vector<std::string>& words, const std::vector<std::string>& settings = {});
 
 }  // namespace sill::test

@@ -1,0 +1,217 @@
+// Each test ends a child by SIGBUS, or tries to: the guard is installed once for a process.
+#include "storage/fault_guard.hpp"
+
+#include <gtest/gtest.h>
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "storage/mapping.hpp"
+#include "unit/support/folder.hpp"
+#include "unit/support/mounts.hpp"
+#include "unit/support/program.hpp"
+#include "unit/support/sources.hpp"
+
+// AddressSanitizer would answer SIGBUS in the guard's place.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "handle_sigbus=0"; }
+
+namespace sill::storage {
+namespace {
+
+constexpr int ended_by_bus = 128 + SIGBUS;
+
+void say(const char* text) {
+  if (::write(STDOUT_FILENO, text, std::strlen(text)) < 0) ::_exit(3);
+}
+
+void set_handler(void (*handler)(int), int flags = 0) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  if (::sigaction(SIGBUS, &action, nullptr) != 0) ::_exit(4);
+}
+
+// A window's page whose file was cut away under it.
+class FaultGuardTest : public testing::Test {
+ protected:
+  struct Window {
+    Source source;
+    Region region;
+    FaultGuard guard;
+  };
+
+  Window open() {
+    Source source = test::open_reserved(folder_ / "w", 0, 2 * page_size());
+    auto region = Region::reserve(2 * page_size());
+    if (!region.ok() || !map_over(region.value().data(), 2 * page_size(), source, 0, access_none).ok()) ::_exit(5);
+    FaultGuard guard(region.value().data(), 2 * page_size(), "w7", source.path());
+    return {std::move(source), std::move(region).value(), std::move(guard)};
+  }
+  void cut_and_touch(const Window& window) {
+    std::filesystem::resize_file(folder_ / "w", 0);
+    window.region.data()[page_size()] = std::byte{1};
+  }
+  void expect_said(const std::string& output) {
+    EXPECT_EQ(std::ranges::count(output, '\n'), 1) << output;
+    EXPECT_NE(output.find("w7"), std::string::npos) << output;
+    EXPECT_NE(output.find(folder_ / "w"), std::string::npos) << output;
+    EXPECT_NE(output.find("cut short"), std::string::npos) << output;
+  }
+
+  test::Folder folder_;
+};
+
+TEST_F(FaultGuardTest, EndsTheProgramWithOneLine) {
+  const auto outcome = test::run_child([&] { cut_and_touch(open()); });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  expect_said(outcome.output);
+}
+
+TEST_F(FaultGuardTest, TheProgramsHandlerHasItsTurnFirst) {
+  const auto outcome = test::run_child([&] {
+    set_handler([](int) { say("mine|"); });
+    cut_and_touch(open());
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_TRUE(outcome.output.starts_with("mine|")) << outcome.output;
+  expect_said(outcome.output);
+}
+
+TEST_F(FaultGuardTest, AHandlerWithDetailsGetsTheAddress) {
+  static const void* touched = nullptr;
+  const auto outcome = test::run_child([&] {
+    struct sigaction action = {};
+    action.sa_flags = SA_SIGINFO;
+    action.sa_sigaction = [](int, siginfo_t* info, void*) { say(info->si_addr == touched ? "right|" : "wrong|"); };
+    if (::sigaction(SIGBUS, &action, nullptr) != 0) ::_exit(4);
+    const Window window = open();
+    touched = window.region.data() + page_size();
+    cut_and_touch(window);
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_TRUE(outcome.output.starts_with("right|")) << outcome.output;
+}
+
+TEST_F(FaultGuardTest, AHandlerMayJumpAway) {
+  static sigjmp_buf escape;
+  const auto outcome = test::run_child([&] {
+    set_handler([](int) { siglongjmp(escape, 1); });
+    const Window window = open();
+    if (sigsetjmp(escape, 1) == 0) {
+      cut_and_touch(window);
+      ::_exit(6);
+    }
+    say("escaped");
+  });
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.output, "escaped");
+}
+
+TEST_F(FaultGuardTest, AHandlerThatEndsTheProgramIsObeyed) {
+  const auto outcome = test::run_child([&] {
+    set_handler([](int) { ::_exit(42); });
+    cut_and_touch(open());
+  });
+  EXPECT_EQ(outcome.status, 42);
+  EXPECT_EQ(outcome.output, "");
+}
+
+TEST_F(FaultGuardTest, OtherFaultsAreThePrograms) {
+  const auto outcome = test::run_child([&] {
+    const Window window = open();
+    const Source other = test::open_reserved(folder_ / "other", 0, page_size());
+    const auto region = Region::reserve(page_size());
+    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, access_none).ok()) ::_exit(5);
+    std::filesystem::resize_file(folder_ / "other", 0);
+    region.value().data()[0] = std::byte{1};
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_EQ(outcome.output, "");
+}
+
+TEST_F(FaultGuardTest, AFreedWindowIsNotWatched) {
+  const auto outcome = test::run_child([&] {
+    Window window = open();
+    window.guard = FaultGuard();
+    cut_and_touch(window);
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_EQ(outcome.output, "");
+}
+
+TEST_F(FaultGuardTest, EachWindowIsNamedByItself) {
+  const auto outcome = test::run_child([&] {
+    const Window first = open();
+    const Source other = test::open_reserved(folder_ / "other", 0, page_size());
+    const auto region = Region::reserve(page_size());
+    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, access_none).ok()) ::_exit(5);
+    const FaultGuard guard(region.value().data(), page_size(), "w8", other.path());
+    std::filesystem::resize_file(folder_ / "other", 0);
+    region.value().data()[0] = std::byte{1};
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_NE(outcome.output.find("w8"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("w7"), std::string::npos) << outcome.output;
+}
+
+TEST_F(FaultGuardTest, AFullDeviceIsTheReasonGiven) {
+  if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
+  const test::Mounted mounted(1u << 20);
+  const std::size_t length = 4u << 20;
+  const auto outcome = test::run_child([&] {
+    const Source source = test::open_reserved(mounted / "w", 0, length, Reserve::sparse);
+    const auto region = Region::reserve(length);
+    if (!region.ok() || !map_over(region.value().data(), length, source, 0, access_none).ok()) ::_exit(5);
+    const FaultGuard guard(region.value().data(), length, "w7", source.path());
+    std::memset(region.value().data(), 'x', length);
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_NE(outcome.output.find("no space left"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find(mounted / "w"), std::string::npos) << outcome.output;
+}
+
+// sigaction as the program sees it, which libsill answers while the guard is there.
+TEST_F(FaultGuardTest, KeepsTheProgramsActionForIt) {
+  const auto outcome = test::run_child([&] {
+    struct sigaction found = {};
+    if (guarded_sigaction(nullptr, &found)) ::_exit(10);
+    set_handler(SIG_IGN);
+    const Window window = open();
+    if (!guarded_sigaction(nullptr, &found) || found.sa_handler != SIG_IGN) ::_exit(11);
+    struct sigaction mine = {};
+    mine.sa_handler = [](int) { say("mine|"); };
+    if (!guarded_sigaction(&mine, &found) || found.sa_handler != SIG_IGN) ::_exit(12);
+    if (!guarded_sigaction(nullptr, &found) || found.sa_handler != mine.sa_handler) ::_exit(13);
+    cut_and_touch(window);
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_TRUE(outcome.output.starts_with("mine|")) << outcome.output;
+  expect_said(outcome.output);
+}
+
+TEST_F(FaultGuardTest, AHandlerForOneFaultIsUsedOnce) {
+  static int calls = 0;
+  static sigjmp_buf escape;
+  const auto outcome = test::run_child([&] {
+    set_handler(
+        [](int) {
+          ++calls;
+          siglongjmp(escape, 1);
+        },
+        static_cast<int>(SA_RESETHAND));
+    const Window window = open();
+    if (sigsetjmp(escape, 1) == 0) cut_and_touch(window);
+    say(calls == 1 ? "once|" : "again|");
+    if (calls == 1) cut_and_touch(window);
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_TRUE(outcome.output.starts_with("once|sill")) << outcome.output;
+}
+
+}  // namespace
+}  // namespace sill::storage

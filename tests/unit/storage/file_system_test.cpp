@@ -1,0 +1,36 @@
+#include "storage/file_system.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "unit/support/folder.hpp"
+#include "unit/support/mounts.hpp"
+#include "unit/support/program.hpp"
+#include "unit/support/sources.hpp"
+
+namespace sill::storage {
+namespace {
+
+TEST(FileSystem, TmpfsIsLocal) {
+  if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
+  const test::Mounted mounted(1u << 20);
+  const Source source = test::open_source(mounted / "w");
+  EXPECT_TRUE(is_local_file_system(source.fd()));
+  EXPECT_TRUE(source.identity().local);
+}
+
+TEST(FileSystem, StripingThatCanNotBeIsReportedAsNotApplied) {
+  const test::Folder folder;
+  EXPECT_EQ(striping_open_flags(folder / "w"), 0);
+  EXPECT_EQ(striping_open_flags("/missing/folder/w"), 0);
+  const auto outcome = test::run_child([&] {
+    if (::setenv("SILL_LOG", "info", 1) != 0) ::_exit(2);
+    const auto source =
+        Source::open({.path = folder / "w", .perm = 0600, .striping_factor = 4u, .striping_unit = 65536u});
+    ::_exit(source.ok() && !source.value().striping_applied() ? 0 : 1);
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+}
+
+}  // namespace
+}  // namespace sill::storage

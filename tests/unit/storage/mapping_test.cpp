@@ -1,0 +1,190 @@
+#include "storage/mapping.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "storage/page_cache.hpp"
+#include "unit/support/folder.hpp"
+#include "unit/support/mounts.hpp"
+#include "unit/support/sources.hpp"
+
+namespace sill::storage {
+namespace {
+
+using test::Folder;
+using test::open_reserved;
+using test::open_source;
+using test::read_text;
+
+constexpr std::uint64_t mib = 1u << 20;
+
+// Address space with `source` mapped over it from `offset` on.
+Region map(const Source& source, std::uint64_t offset, std::size_t length, unsigned access_style = access_none) {
+  auto region = Region::reserve(round_up(length, page_size()));
+  EXPECT_TRUE(region.ok()) << region.status().message();
+  const Status status = map_over(region.value().data(), length, source, offset, access_style);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return std::move(region).value();
+}
+
+std::uint64_t dirty_bytes(const Source& source) {
+  const auto use = cache_use(source, 0, source.size_at_open() + (1ull << 40));
+  return use ? use->dirty : UINT64_MAX;
+}
+
+TEST(Rounding, GoesToMultiples) {
+  EXPECT_EQ(round_up(0, 4096), 0u);
+  EXPECT_EQ(round_up(1, 4096), 4096u);
+  EXPECT_EQ(round_up(4096, 4096), 4096u);
+  EXPECT_EQ(round_down(4095, 4096), 0u);
+  EXPECT_EQ(round_down(8191, 4096), 4096u);
+}
+
+TEST(Region, IsZeroedMemoryOfItsOwn) {
+  auto region = Region::reserve(3 * page_size());
+  ASSERT_TRUE(region.ok());
+  std::byte* const data = region.value().data();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % page_size(), 0u);
+  EXPECT_EQ(data[3 * page_size() - 1], std::byte{0});
+  data[0] = std::byte{1};
+  const Region moved = std::move(region).value();
+  EXPECT_EQ(moved.data(), data);
+  EXPECT_EQ(moved.data()[0], std::byte{1});
+}
+
+TEST(Region, MayBeEmptyAndRefusesTheImpossible) {
+  const auto empty = Region::reserve(0);
+  ASSERT_TRUE(empty.ok());
+  EXPECT_EQ(empty.value().data(), nullptr);
+  EXPECT_EQ(Region::reserve(std::size_t{1} << 62).status().cause(), Cause::no_memory);
+}
+
+TEST(MapOver, StoresGoIntoTheFile) {
+  const Folder folder;
+  const std::size_t length = page_size() + 100;  // ends inside a page
+  const Source source = open_reserved(folder / "w", page_size(), length);
+  const Region region = map(source, page_size(), length);
+  std::memset(region.data(), 'x', length);
+  EXPECT_EQ(read_text(folder / "w"), std::string(page_size(), '\0') + std::string(length, 'x'));
+}
+
+TEST(MapOver, ShowsWhatIsInTheFile) {
+  const Folder folder;
+  test::write_text(folder / "w", "bytes");
+  const Region region = map(open_source(folder / "w"), 0, 5);
+  EXPECT_EQ(std::memcmp(region.data(), "bytes", 5), 0) << "also after the source is closed";
+}
+
+TEST(MapOver, TwoViewsOfAFileAreOneMemory) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, page_size());
+  const Region first = map(source, 0, page_size());
+  const Region second = map(open_source(folder / "w"), 0, page_size());
+  first.data()[17] = std::byte{42};
+  EXPECT_EQ(second.data()[17], std::byte{42});
+}
+
+TEST(MapOver, TakesEveryAccessStyle) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, page_size());
+  for (unsigned styles = 0; styles < 1u << 7; ++styles) {
+    const Region region = map(source, 0, page_size(), styles);
+    EXPECT_EQ(region.data()[0], std::byte{0});
+  }
+}
+
+TEST(MapOver, SaysWhichFileCouldNotBeMapped) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, page_size());
+  const auto region = Region::reserve(page_size());
+  ASSERT_TRUE(region.ok());
+  const Status status = map_over(region.value().data(), page_size(), source, 1, access_none);
+  EXPECT_FALSE(status.ok()) << "an offset inside a page";
+  EXPECT_NE(status.message().find(folder / "w"), std::string::npos) << status.message();
+}
+
+TEST(UnmapOver, PutsMemoryInThePlaceOfTheFile) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, 2 * page_size());
+  const Region region = map(source, 0, 2 * page_size());
+  std::memset(region.data(), 'x', 2 * page_size());
+  ASSERT_TRUE(unmap_over(region.data(), page_size()).ok());
+  EXPECT_EQ(region.data()[0], std::byte{0});
+  EXPECT_EQ(region.data()[page_size()], std::byte{'x'});
+  region.data()[0] = std::byte{'y'};
+  EXPECT_EQ(read_text(folder / "w"), std::string(2 * page_size(), 'x'));
+}
+
+TEST(SyncMapping, LeavesNothingDirty) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, mib);
+  const Region region = map(source, 0, mib);
+  std::memset(region.data(), 'x', mib);
+  if (dirty_bytes(source) == UINT64_MAX) GTEST_SKIP() << "needs cachestat (Linux 6.5)";
+  if (dirty_bytes(source) == 0) GTEST_SKIP() << "needs a temporary folder on a disk, to have something dirty";
+  const Status status = sync_mapping(region.data(), mib, source.path());
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(dirty_bytes(source), 0u);
+}
+
+TEST(SyncMapping, TakesAnyRangeInsideTheMapping) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, 4 * page_size());
+  const Region region = map(source, 0, 4 * page_size());
+  EXPECT_TRUE(sync_mapping(region.data() + 100, page_size(), source.path()).ok());
+  EXPECT_TRUE(sync_mapping(region.data() + 4 * page_size() - 1, 1, source.path()).ok());
+  EXPECT_TRUE(sync_mapping(region.data(), 0, source.path()).ok());
+}
+
+// One dirty byte in a large folio dirties it whole; access_style=random keeps folios small.
+TEST(SyncMapping, RandomStyleDirtiesPagesNotMore) {
+  const Folder folder;
+  constexpr std::size_t length = 64 * mib;
+  const Source source = open_reserved(folder / "w", 0, length);
+  const Region region = map(source, 0, length, access_random);
+  const std::size_t pages = length / page_size();
+  for (std::size_t page = 0; page < pages; ++page) region.data()[page * page_size()] = std::byte{1};
+  ASSERT_TRUE(sync_mapping(region.data(), length, source.path()).ok());
+  std::mt19937 random(1);
+  const std::size_t touched = pages / 100;
+  for (std::size_t i = 0; i < touched; ++i) region.data()[random() % pages * page_size()] = std::byte{2};
+  const std::uint64_t dirty = dirty_bytes(source);
+  if (dirty == UINT64_MAX) GTEST_SKIP() << "needs cachestat (Linux 6.5)";
+  if (dirty == 0) GTEST_SKIP() << "needs a temporary folder on a disk, to have something dirty";
+  EXPECT_LE(dirty, touched * page_size() * 12 / 10);
+}
+
+// The device's image lies on a tmpfs that is too small for what the file system promised: writing back must fail.
+TEST(SyncMapping, ADeviceThatFailsIsAnError) {
+  if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
+  const test::Mounted small(8 * mib);
+  const test::LoopDevice device(small.path(), 64 * mib);
+  const test::Mounted mounted(device, "ext2");
+  constexpr std::size_t length = 16 * mib;
+  const Source source = open_reserved(mounted / "w", 0, length, Reserve::sparse);
+  const Region region = map(source, 0, length);
+  std::memset(region.data(), 'x', length);
+  const Status status = sync_mapping(region.data(), length, source.path());
+  EXPECT_TRUE(status.cause() == Cause::io || status.cause() == Cause::no_space) << status.message();
+  EXPECT_NE(status.message().find(mounted / "w"), std::string::npos) << status.message();
+}
+
+TEST(SyncMapping, WorksOnADevice) {
+  if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
+  const Folder folder;
+  const test::LoopDevice device(folder.path(), mib);
+  {
+    const Source source = open_source(device.path());
+    const Region region = map(source, 4 * page_size(), page_size());
+    std::memcpy(region.data(), "on the device", 13);
+    ASSERT_TRUE(sync_mapping(region.data(), page_size(), source.path()).ok());
+  }
+  EXPECT_EQ(read_text(folder / "device.image").substr(4 * page_size(), 13), "on the device");
+}
+
+}  // namespace
+}  // namespace sill::storage

@@ -1,0 +1,122 @@
+#include "storage/sidecar.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <iterator>
+#include <regex>
+
+#include "unit/support/folder.hpp"
+#include "unit/support/mounts.hpp"
+#include "unit/support/sources.hpp"
+
+namespace sill::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Folder;
+using test::open_source;
+using test::read_text;
+
+const Sidecar two_ranks = {
+    .job = "123", .window = "w0", .unlink = true, .segments = {{.rank = 0, .offset = 0, .size = 4096}, {3, 4096, 100}}};
+
+// The text with the time of creation left out.
+std::string without_time(const std::string& text) {
+  return std::regex_replace(text, std::regex("\"created\": \"\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ\", "), "");
+}
+
+std::ptrdiff_t count_files(const std::string& folder) {
+  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+}
+
+TEST(Sidecar, IsOneLineOfJson) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  ASSERT_TRUE(write_sidecar(source, two_ranks, 0640).ok());
+  EXPECT_EQ(without_time(read_text(folder / "w.sill")),
+            "{\"sill\": 1, \"job\": \"123\", \"window\": \"w0\", \"unlink\": true, \"segments\": "
+            "[{\"rank\": 0, \"offset\": 0, \"size\": 4096}, {\"rank\": 3, \"offset\": 4096, \"size\": 100}]}\n");
+  EXPECT_EQ(count_files(folder.path()), 2) << "the file and its sidecar, nothing else";
+}
+
+TEST(Sidecar, EscapesWhatJsonCanNotHold) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  Sidecar odd = two_ranks;
+  odd.job = "a\"b\\c\nd\x01";
+  odd.segments.clear();
+  ASSERT_TRUE(write_sidecar(source, odd, 0600).ok());
+  const std::string text = read_text(folder / "w.sill");
+  EXPECT_NE(text.find("\"job\": \"a\\\"b\\\\c\\u000ad\\u0001\""), std::string::npos) << text;
+  EXPECT_NE(text.find("\"segments\": []}"), std::string::npos) << text;
+}
+
+TEST(Sidecar, ReplacesAnOlderOne) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  test::write_text(folder / "w.sill", std::string(5000, 'x'));
+  ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+  EXPECT_TRUE(read_text(folder / "w.sill").starts_with("{\"sill\": 1"));
+}
+
+TEST(Sidecar, IsTouchedBySyncs) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+  const struct timespec long_ago[2] = {{.tv_sec = 1000, .tv_nsec = 0}, {.tv_sec = 1000, .tv_nsec = 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (folder / "w.sill").c_str(), long_ago, 0), 0);
+  const std::time_t before = std::time(nullptr);
+  touch_sidecar(source);
+  struct stat found;
+  ASSERT_EQ(::stat((folder / "w.sill").c_str(), &found), 0);
+  EXPECT_GE(found.st_mtime, before - 1);
+}
+
+TEST(Sidecar, IsRemovedAndMayBeMissing) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+  remove_sidecar(source);
+  EXPECT_FALSE(fs::exists(folder / "w.sill"));
+  EXPECT_TRUE(fs::exists(folder / "w"));
+  remove_sidecar(source);
+  touch_sidecar(source);
+  EXPECT_EQ(count_files(folder.path()), 1);
+}
+
+TEST(Sidecar, AFullFileSystemIsAnErrorThatLeavesNothing) {
+  if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
+  const test::Mounted mounted(1u << 20);
+  Source source = open_source(mounted / "w");
+  ASSERT_TRUE(source.reserve(0, mounted.free_bytes(), Reserve::full).ok());
+  const Status status = write_sidecar(source, two_ranks, 0600);
+  EXPECT_EQ(status.cause(), Cause::no_space) << status.message();
+  EXPECT_EQ(count_files(mounted.path()), 1);
+}
+
+TEST(Sidecar, DoesNotFollowALinkInItsPlace) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  test::write_text(folder / "precious", "keep");
+  fs::create_symlink(folder / "precious", folder / "w.sill");
+  ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+  EXPECT_EQ(read_text(folder / "precious"), "keep");
+  EXPECT_FALSE(fs::is_symlink(folder / "w.sill"));
+}
+
+TEST(Sidecar, DevicesHaveNone) {
+  if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
+  const Folder folder;
+  const test::LoopDevice device(folder.path(), 1u << 20);
+  const Source source = open_source(device.path());
+  EXPECT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+  EXPECT_FALSE(fs::exists(device.path() + ".sill"));
+}
+
+}  // namespace
+}  // namespace sill::storage

@@ -1,0 +1,471 @@
+#include "storage/source.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <barrier>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "unit/support/folder.hpp"
+#include "unit/support/mounts.hpp"
+#include "unit/support/program.hpp"
+#include "unit/support/sources.hpp"
+
+namespace sill::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Folder;
+using test::LoopDevice;
+using test::Mounted;
+using test::open_source;
+using test::read_text;
+using test::try_open;
+using test::write_text;
+
+constexpr std::uint64_t mib = 1u << 20;
+
+struct stat stat_of(const std::string& path) {
+  struct stat found = {};
+  EXPECT_EQ(::stat(path.c_str(), &found), 0) << path << ": " << std::strerror(errno);
+  return found;
+}
+
+std::uint64_t allocated(const std::string& path) { return static_cast<std::uint64_t>(stat_of(path).st_blocks) * 512; }
+
+bool is_there(const std::string& path) {
+  struct stat found;
+  return ::lstat(path.c_str(), &found) == 0;
+}
+
+// Opening fails with this cause and a message that names the path, and leaves nothing behind.
+void expect_refused(const std::string& path, Cause cause) {
+  const bool before = is_there(path);
+  const auto source = try_open(path);
+  EXPECT_EQ(source.status().cause(), cause) << path << ": " << source.status().message();
+  EXPECT_NE(source.status().message().find(path), std::string::npos) << source.status().message();
+  EXPECT_EQ(is_there(path), before) << path;
+}
+
+TEST(SourceOpen, CreatesWithThePermissionsAskedFor) {
+  const Folder folder;
+  const mode_t before = ::umask(077);
+  const Source source = open_source(folder / "w", 0664);
+  ::umask(before);
+  EXPECT_TRUE(source.created());
+  EXPECT_FALSE(source.is_device());
+  EXPECT_EQ(source.size_at_open(), 0u);
+  EXPECT_EQ(source.path(), folder / "w");
+  EXPECT_EQ(stat_of(folder / "w").st_mode & 07777, 0664u);
+}
+
+TEST(SourceOpen, FindsWhatIsThereAndLeavesItAlone) {
+  const Folder folder;
+  write_text(folder / "w", "bytes");
+  fs::permissions(folder / "w", fs::perms(0640));
+  const Source source = open_source(folder / "w", 0600);
+  EXPECT_FALSE(source.created());
+  EXPECT_EQ(source.size_at_open(), 5u);
+  EXPECT_EQ(stat_of(folder / "w").st_mode & 07777, 0640u);
+  EXPECT_EQ(read_text(folder / "w"), "bytes");
+}
+
+TEST(SourceOpen, FollowsLinksAndKnowsTheFileItself) {
+  const Folder folder;
+  write_text(folder / "real/w", "");
+  fs::create_symlink(folder / "real/w", folder / "link");
+  const Source source = open_source(folder / "link");
+  EXPECT_EQ(source.path(), folder / "real/w");
+  EXPECT_EQ(source.identity(), open_source(folder / "real/w").identity());
+}
+
+TEST(SourceOpen, RelativePathsBecomeAbsolute) {
+  const Folder folder;
+  const auto before = fs::current_path();
+  fs::current_path(folder.path());
+  const Source source = open_source("w");
+  fs::current_path(before);
+  EXPECT_EQ(source.path(), folder / "w");
+}
+
+TEST(SourceOpen, RefusesWhatIsNoFileOrDevice) {
+  const Folder folder;
+  fs::create_directory(folder / "folder");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  struct sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const std::string socket_path = folder / "socket";
+  ASSERT_LT(socket_path.size(), sizeof address.sun_path);
+  socket_path.copy(address.sun_path, socket_path.size());
+  ASSERT_EQ(::bind(fd, reinterpret_cast<struct sockaddr*>(&address), sizeof address), 0);
+  expect_refused(folder / "folder", Cause::bad_file);
+  expect_refused(folder / "pipe", Cause::bad_file);
+  expect_refused(folder / "socket", Cause::bad_file);
+  expect_refused("/dev/null", Cause::bad_file);
+  expect_refused("/dev/zero", Cause::bad_file);
+  ASSERT_EQ(::close(fd), 0);
+}
+
+TEST(SourceOpen, RefusesPathsThatLeadNowhere) {
+  const Folder folder;
+  write_text(folder / "file", "");
+  fs::create_symlink(folder / "nothing/w", folder / "dangling");
+  fs::create_symlink("loop", folder / "loop");
+  expect_refused(folder / "missing/w", Cause::no_such_file);
+  expect_refused(folder / "dangling", Cause::no_such_file);
+  expect_refused(folder / "loop", Cause::bad_file);
+  expect_refused(folder / "file/w", Cause::bad_file);
+  expect_refused(folder / std::string(NAME_MAX + 1, 'n'), Cause::bad_file);
+  expect_refused(folder / "", Cause::bad_file);
+}
+
+TEST(SourceOpen, RefusesWithoutPermission) {
+  const Folder folder;
+  write_text(folder / "w", "bytes");
+  fs::permissions(folder / "w", fs::perms(0444));
+  fs::permissions(folder.path(), fs::perms(0555));
+  const auto outcome = test::run_child([&] {
+    constexpr uid_t nobody = 65534;
+    if (::geteuid() == 0 && ::setresuid(nobody, nobody, nobody) != 0) ::_exit(2);
+    const bool file = try_open(folder / "w").status().cause() == Cause::no_permission;
+    const bool in_folder = try_open(folder / "new").status().cause() == Cause::no_permission;
+    ::_exit(file && in_folder ? 0 : 1);
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  fs::permissions(folder.path(), fs::perms(0755));
+  EXPECT_EQ(read_text(folder / "w"), "bytes");
+}
+
+TEST(SourceOpen, RefusesAReadOnlyMount) {
+  if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
+  Mounted mounted(mib);
+  write_text(mounted / "w", "bytes");
+  mounted.make_read_only();
+  expect_refused(mounted / "w", Cause::read_only);
+  expect_refused(mounted / "new", Cause::read_only);
+}
+
+TEST(SourceOpen, RacingRanksGetOneFileThatOneCreated) {
+  const Folder folder;
+  for (int round = 0; round < 20; ++round) {
+    const std::string path = folder / ("w" + std::to_string(round));
+    std::atomic<int> created = 0;
+    std::barrier start(4);
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      ranks.emplace_back([&] {
+        start.arrive_and_wait();
+        created += open_source(path).created() ? 1 : 0;
+      });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    EXPECT_EQ(created, 1);
+  }
+}
+
+TEST(SourceOpenPeer, TakesTheSameFileOnly) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  const auto peer = Source::open_peer(source.path(), source.identity());
+  ASSERT_TRUE(peer.ok()) << peer.status().message();
+  EXPECT_EQ(peer.value().identity(), source.identity());
+  write_text(folder / "other", "");
+  fs::rename(folder / "other", folder / "w");
+  EXPECT_EQ(Source::open_peer(source.path(), source.identity()).status().cause(), Cause::no_such_file);
+  fs::remove(folder / "w");
+  EXPECT_EQ(Source::open_peer(source.path(), source.identity()).status().cause(), Cause::no_such_file);
+}
+
+TEST(SourceReserve, GrowsButNeverCuts) {
+  const Folder folder;
+  for (const Reserve how : {Reserve::full, Reserve::sparse}) {
+    write_text(folder / "w", "first bytes");
+    Source source = open_source(folder / "w");
+    ASSERT_TRUE(source.reserve(100, 1000, how).ok());
+    EXPECT_EQ(stat_of(folder / "w").st_size, 1100);
+    ASSERT_TRUE(source.reserve(0, 5, how).ok());
+    ASSERT_TRUE(source.reserve(1000, 100, how).ok());
+    EXPECT_EQ(stat_of(folder / "w").st_size, 1100);
+    EXPECT_EQ(read_text(folder / "w"), "first bytes" + std::string(1089, '\0'));
+  }
+}
+
+TEST(SourceReserve, NothingToReserveChangesNothing) {
+  const Folder folder;
+  write_text(folder / "w", "bytes");
+  Source source = open_source(folder / "w");
+  EXPECT_TRUE(source.reserve(4096, 0, Reserve::full).ok());
+  EXPECT_EQ(stat_of(folder / "w").st_size, 5);
+}
+
+TEST(SourceReserve, FullAllocatesBlocksAndSparseDoesNot) {
+  const Folder folder;
+  Source full = open_source(folder / "full");
+  ASSERT_TRUE(full.reserve(777, 2 * mib, Reserve::full).ok());
+  EXPECT_GE(allocated(folder / "full"), 2 * mib);
+  Source sparse = open_source(folder / "sparse");
+  ASSERT_TRUE(sparse.reserve(777, 2 * mib, Reserve::sparse).ok());
+  EXPECT_LT(allocated(folder / "sparse"), mib);
+  EXPECT_EQ(fs::file_size(folder / "sparse"), 777 + 2 * mib);
+}
+
+TEST(SourceReserve, FullFillsHolesOfAnOldFile) {
+  const Folder folder;
+  write_text(folder / "w", "head");
+  fs::resize_file(folder / "w", mib);
+  Source source = open_source(folder / "w");
+  ASSERT_TRUE(source.reserve(0, mib, Reserve::full).ok());
+  EXPECT_GE(allocated(folder / "w"), mib);
+  EXPECT_EQ(read_text(folder / "w"), "head" + std::string(mib - 4, '\0'));
+}
+
+TEST(SourceReserve, SparseMayBeHuge) {
+  const Folder folder;
+  Source source = open_source(folder / "w");
+  ASSERT_TRUE(source.reserve(0, 5ull << 30, Reserve::sparse).ok());
+  EXPECT_EQ(fs::file_size(folder / "w"), 5ull << 30);
+}
+
+TEST(SourceReserve, RefusesMoreThanAFileCanHold) {
+  const Folder folder;
+  Source source = open_source(folder / "w");
+  for (const auto& [offset, length] : {std::pair<std::uint64_t, std::uint64_t>{INT64_MAX, 1},
+                                       {UINT64_MAX, 1},
+                                       {1, UINT64_MAX},
+                                       {4096, INT64_MAX},
+                                       {0, INT64_MAX}}) {
+    EXPECT_EQ(source.reserve(offset, length, Reserve::sparse).cause(), Cause::no_space) << offset << ' ' << length;
+  }
+  EXPECT_EQ(fs::file_size(folder / "w"), 0u);
+}
+
+// On a file system too small for the window: an error, and after undo what was there before is untouched.
+void expect_full(const Mounted& mounted) {
+  write_text(mounted / "old", "old bytes");
+  const std::uint64_t wanted = mounted.free_bytes() + mib;
+  Source fresh = open_source(mounted / "fresh");
+  const Status status = fresh.reserve(0, wanted, Reserve::full);
+  EXPECT_EQ(status.cause(), Cause::no_space) << status.message();
+  EXPECT_NE(status.message().find(mounted / "fresh"), std::string::npos) << status.message();
+  EXPECT_TRUE(fresh.undo().ok());
+  EXPECT_FALSE(fs::exists(mounted / "fresh"));
+
+  Source old = open_source(mounted / "old");
+  EXPECT_EQ(old.reserve(100, wanted, Reserve::full).cause(), Cause::no_space);
+  EXPECT_TRUE(old.undo().ok());
+  EXPECT_EQ(read_text(mounted / "old"), "old bytes");
+
+  ASSERT_TRUE(old.reserve(100, wanted, Reserve::sparse).ok()) << "sparse takes no blocks";
+  EXPECT_TRUE(old.undo().ok());
+  EXPECT_EQ(read_text(mounted / "old"), "old bytes");
+}
+
+TEST(SourceReserve, AFullTmpfsIsAnErrorAndUndone) {
+  if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
+  expect_full(Mounted(4 * mib));
+}
+
+TEST(SourceReserve, AFullDiskIsAnErrorAndUndone) {
+  if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
+  const Folder folder;
+  const LoopDevice device(folder.path(), 16 * mib);
+  expect_full(Mounted(device, "ext4"));
+}
+
+// ext2 has no fallocate: zeros are written into the holes.
+TEST(SourceReserve, WithoutFallocateHolesAreFilled) {
+  if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
+  const Folder folder;
+  const LoopDevice device(folder.path(), 16 * mib);
+  const Mounted mounted(device, "ext2");
+  write_text(mounted / "w", "head");
+  fs::resize_file(mounted / "w", 3 * mib);
+  Source source = open_source(mounted / "w");
+  ASSERT_TRUE(source.reserve(2, 4 * mib, Reserve::full).ok());
+  EXPECT_GE(allocated(mounted / "w"), 4 * mib);
+  EXPECT_EQ(read_text(mounted / "w"), "head" + std::string(4 * mib - 2, '\0'));
+  expect_full(mounted);
+}
+
+TEST(SourceUndo, RemovesWhatWasCreated) {
+  const Folder folder;
+  Source source = open_source(folder / "w");
+  ASSERT_TRUE(source.reserve(0, 4096, Reserve::full).ok());
+  ASSERT_TRUE(source.undo().ok());
+  EXPECT_FALSE(fs::exists(folder / "w"));
+}
+
+TEST(SourceUndo, CutsOffWhatWasGrownAndNoMore) {
+  const Folder folder;
+  write_text(folder / "w", "bytes");
+  Source grown = open_source(folder / "w");
+  ASSERT_TRUE(grown.reserve(3, 10000, Reserve::full).ok());
+  ASSERT_TRUE(grown.undo().ok());
+  EXPECT_EQ(read_text(folder / "w"), "bytes");
+  Source untouched = open_source(folder / "w");
+  ASSERT_TRUE(untouched.reserve(0, 4, Reserve::full).ok());
+  write_text(folder / "w", "more bytes");
+  ASSERT_TRUE(untouched.undo().ok());
+  EXPECT_EQ(read_text(folder / "w"), "more bytes");
+}
+
+TEST(SourceLock, KeepsOverlappingWindowsOff) {
+  const Folder folder;
+  const Source first = open_source(folder / "w");
+  const Source second = open_source(folder / "w");
+  ASSERT_TRUE(first.lock(100, 100).ok());
+  EXPECT_TRUE(second.lock(0, 100).ok());
+  EXPECT_TRUE(second.lock(200, 100).ok());
+  EXPECT_TRUE(second.lock(150, 0).ok());
+  for (const auto& [offset, length] :
+       {std::pair<std::uint64_t, std::uint64_t>{199, 1}, {0, 101}, {100, 1}, {0, 1 << 20}}) {
+    const Status status = second.lock(offset, length);
+    EXPECT_EQ(status.cause(), Cause::in_use) << offset << ' ' << length;
+    EXPECT_NE(status.message().find(folder / "w"), std::string::npos) << status.message();
+  }
+}
+
+TEST(SourceLock, HoldsAgainstOtherProcessesUntilClosed) {
+  const Folder folder;
+  auto holder = std::make_unique<Source>(open_source(folder / "w"));
+  ASSERT_TRUE(holder->lock(0, 4096).ok());
+  const auto try_lock = [&] {
+    return test::run_child([&] {
+             // Of a descriptor of its own: this process's was inherited.
+             ::_exit(static_cast<int>(open_source(folder / "w").lock(10, 10).cause()));
+           })
+        .status;
+  };
+  EXPECT_EQ(try_lock(), static_cast<int>(Cause::in_use));
+  holder.reset();
+  EXPECT_EQ(try_lock(), static_cast<int>(Cause::ok));
+}
+
+TEST(SourceLock, UnlockGivesAllBytesBack) {
+  const Folder folder;
+  const Source first = open_source(folder / "w");
+  const Source second = open_source(folder / "w");
+  ASSERT_TRUE(first.lock(0, 10).ok());
+  ASSERT_TRUE(first.lock(4096, 10).ok());
+  first.unlock();
+  EXPECT_TRUE(second.lock(0, 1 << 20).ok());
+}
+
+TEST(SourceRemove, DeletesOnlyTheWindowsOwnFile) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  fs::rename(folder / "w", folder / "kept");
+  write_text(folder / "w", "somebody else's");
+  EXPECT_EQ(source.remove().cause(), Cause::bad_file);
+  EXPECT_EQ(read_text(folder / "w"), "somebody else's");
+  fs::rename(folder / "kept", folder / "w");
+  EXPECT_TRUE(source.remove().ok());
+  EXPECT_FALSE(fs::exists(folder / "w"));
+  EXPECT_TRUE(source.remove().ok()) << "gone already";
+}
+
+TEST(SourceRemove, LeavesALinkThatTookTheFilesPlace) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  fs::rename(folder / "w", folder / "kept");
+  fs::create_symlink(folder / "kept", folder / "w");
+  EXPECT_EQ(source.remove().cause(), Cause::bad_file);
+  EXPECT_TRUE(fs::is_symlink(folder / "w"));
+}
+
+TEST(Source, SyncsItsFolder) {
+  const Folder folder;
+  EXPECT_TRUE(open_source(folder / "w").sync_folder().ok());
+}
+
+TEST(Source, SyncOfAFolderThatIsGoneIsAnError) {
+  const Folder folder;
+  fs::create_directory(folder / "sub");
+  const Source source = open_source(folder / "sub/w");
+  fs::remove_all(folder / "sub");
+  EXPECT_EQ(source.sync_folder().cause(), Cause::no_such_file);
+}
+
+TEST(Source, ClosesItsFileOnceWhenMoved) {
+  const Folder folder;
+  Source first = open_source(folder / "a");
+  Source second = open_source(folder / "b");
+  const int kept = first.fd();
+  const int closed = second.fd();
+  second = std::move(first);
+  EXPECT_EQ(second.fd(), kept);
+  EXPECT_EQ(second.path(), folder / "a");
+  EXPECT_GE(::fcntl(kept, F_GETFD), 0);
+  EXPECT_EQ(::fcntl(closed, F_GETFD), -1);
+  { const Source third(std::move(second)); }
+  EXPECT_EQ(::fcntl(kept, F_GETFD), -1);
+}
+
+TEST(Source, IsNotInheritedByPrograms) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  EXPECT_EQ(::fcntl(source.fd(), F_GETFD), FD_CLOEXEC);
+  EXPECT_EQ(::fcntl(source.fd(), F_GETFL) & O_NONBLOCK, 0);
+}
+
+class SourceDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
+    device_ = std::make_unique<LoopDevice>(folder_.path(), 8 * mib);
+  }
+
+  Folder folder_;
+  std::unique_ptr<LoopDevice> device_;
+};
+
+TEST_F(SourceDevice, HasItsCapacity) {
+  Source source = open_source(device_->path());
+  EXPECT_TRUE(source.is_device());
+  EXPECT_FALSE(source.created());
+  EXPECT_EQ(source.size_at_open(), 8 * mib);
+  EXPECT_TRUE(source.check_unclaimed().ok());
+  EXPECT_TRUE(source.reserve(0, 8 * mib, Reserve::full).ok());
+  EXPECT_TRUE(source.reserve(8 * mib - 5, 5, Reserve::sparse).ok());
+  const Status status = source.reserve(8 * mib - 5, 6, Reserve::full);
+  EXPECT_EQ(status.cause(), Cause::no_space);
+  EXPECT_NE(status.message().find(device_->path()), std::string::npos) << status.message();
+}
+
+TEST_F(SourceDevice, IsTheSameByAnyName) {
+  fs::create_symlink(device_->path(), folder_ / "link");
+  const Source direct = open_source(device_->path());
+  EXPECT_EQ(open_source(folder_ / "link").identity(), direct.identity());
+  const struct stat found = stat_of(device_->path());
+  ASSERT_EQ(::mknod((folder_ / "node").c_str(), S_IFBLK | 0600, found.st_rdev), 0) << std::strerror(errno);
+  EXPECT_EQ(try_open(folder_ / "node").value().identity(), direct.identity());
+}
+
+TEST_F(SourceDevice, StaysWhenRemovedOrUndone) {
+  Source source = open_source(device_->path());
+  EXPECT_TRUE(source.undo().ok());
+  EXPECT_TRUE(source.remove().ok());
+  EXPECT_TRUE(source.sync_folder().ok());
+  EXPECT_TRUE(fs::is_block_file(device_->path()));
+}
+
+TEST_F(SourceDevice, IsRefusedWhileMounted) {
+  const Mounted mounted(*device_, "ext2");
+  const auto source = try_open(device_->path());
+  // Kernels may be built to refuse writing to a mounted device altogether.
+  const Status status = source.ok() ? source.value().check_unclaimed() : source.status();
+  EXPECT_EQ(status.cause(), Cause::in_use) << status.message();
+  EXPECT_NE(status.message().find(device_->path()), std::string::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace sill::storage
