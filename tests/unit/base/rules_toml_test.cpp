@@ -61,6 +61,8 @@ TEST(TomlRules, ErrorsNamePathLineAndReason) {
       {"[windows]\nalloc_type = storage\n", "/c/sill.toml:2: "},
       {"[windows]\nalloc_type = 'memory'\nalloc_type = 'storage'\n", "/c/sill.toml:3: "},
       {"[windows\n", "/c/sill.toml:1: "},
+      {"[=]\n", "/c/sill.toml:1: "},
+      {"[\n", "/c/sill.toml:1: "},
       {"\xff\xfe", "/c/sill.toml:1: "}};
   for (const auto& [text, reason] : texts) {
     const auto pairs = parse_toml_rules(text, "/c/sill.toml");
