@@ -12,15 +12,17 @@
 namespace sill::mpi {
 namespace {
 
-int delete_own_comm(MPI_Comm, int, void* value, void*) {
-  const std::unique_ptr<OwnComm> own(static_cast<OwnComm*>(value));
-  return below().Comm_free(&own->comm);
+using Shared = std::shared_ptr<const OwnComm>;
+
+int drop_own_comm(MPI_Comm, int, void* value, void*) {
+  delete static_cast<Shared*>(value);
+  return MPI_SUCCESS;
 }
 
 int own_comm_keyval() {
   static std::once_flag once;
   static int keyval = MPI_KEYVAL_INVALID;
-  std::call_once(once, [] { below().Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &delete_own_comm, &keyval, nullptr); });
+  std::call_once(once, [] { below().Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &drop_own_comm, &keyval, nullptr); });
   return keyval;
 }
 
@@ -42,13 +44,17 @@ Status find_nodes(OwnComm& own) {
 
 }  // namespace
 
-Result<const OwnComm*> own_comm(MPI_Comm user) {
+OwnComm::~OwnComm() {
+  if (comm != MPI_COMM_NULL) below().Comm_free(&comm);
+}
+
+Result<Shared> own_comm(MPI_Comm user) {
   const int keyval = own_comm_keyval();
   if (keyval == MPI_KEYVAL_INVALID) return Status(Cause::unsupported, "the MPI library gave no attribute key");
-  OwnComm* known = nullptr;
+  Shared* known = nullptr;
   int found = 0;
-  if (below().Comm_get_attr(user, keyval, &known, &found) == MPI_SUCCESS && found) return known;
-  auto own = std::make_unique<OwnComm>();
+  if (below().Comm_get_attr(user, keyval, &known, &found) == MPI_SUCCESS && found) return *known;
+  auto own = std::make_shared<OwnComm>();
   below().Comm_rank(user, &own->rank);
   below().Comm_size(user, &own->size);
   // A split, not a dup: a dup would copy the user's attributes and call the user's copy functions.
@@ -56,9 +62,10 @@ Result<const OwnComm*> own_comm(MPI_Comm user) {
     return from_code(code, "MPI_Comm_split");
   below().Comm_set_errhandler(own->comm, MPI_ERRORS_RETURN);
   if (Status status = find_nodes(*own); !status.ok()) return status;
-  if (const int code = below().Comm_set_attr(user, keyval, own.get()); code != MPI_SUCCESS)
+  auto kept = std::make_unique<Shared>(own);
+  if (const int code = below().Comm_set_attr(user, keyval, kept.get()); code != MPI_SUCCESS)
     return from_code(code, "MPI_Comm_set_attr");
-  return own.release();
+  return *kept.release();
 }
 
 int world_rank(int fallback) {

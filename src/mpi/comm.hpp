@@ -3,14 +3,24 @@
 // back as codes, and what is known of nodes is found out once. It hangs on the user's communicator as an attribute.
 #include <mpi.h>
 
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/status.hpp"
 
 namespace sill::mpi {
 
-struct OwnComm {
+class OwnComm {
+ public:
+  OwnComm() = default;
+  OwnComm(const OwnComm&) = delete;
+  OwnComm& operator=(const OwnComm&) = delete;
+  // Frees `comm`. The last owner goes in a collective call (freeing the user's communicator, or a window on it).
+  ~OwnComm();
+
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0;
   int size = 1;
@@ -21,7 +31,7 @@ struct OwnComm {
 };
 
 // The own communicator beside `user`; made at the first call. Collective over an intra-communicator.
-Result<const OwnComm*> own_comm(MPI_Comm user);
+Result<std::shared_ptr<const OwnComm>> own_comm(MPI_Comm user);
 
 // This process's rank in MPI_COMM_WORLD; where there is no world (sessions), the launcher's number, else `fallback`.
 int world_rank(int fallback);

@@ -143,13 +143,17 @@ const std::string* text_of(int code) {
 
 int raise_on_comm(MPI_Comm comm, const Status& status) {
   const int code = to_code(status);
-  if (code != MPI_SUCCESS) below().Comm_call_errhandler(comm, code);
+  if (code == MPI_SUCCESS) return code;
+  const Outside outside;
+  below().Comm_call_errhandler(comm, code);
   return code;
 }
 
 int raise_on_window(MPI_Win win, const Status& status) {
   const int code = to_code(status);
-  if (code != MPI_SUCCESS) below().Win_call_errhandler(win, code);
+  if (code == MPI_SUCCESS) return code;
+  const Outside outside;
+  below().Win_call_errhandler(win, code);
   return code;
 }
 

@@ -165,6 +165,13 @@ Status Source::lock(std::uint64_t offset, std::uint64_t length) const {
   return {};
 }
 
+void Source::unlock() const {
+  struct flock all = {};
+  all.l_type = F_UNLCK;
+  all.l_whence = SEEK_SET;
+  if (::fcntl(fd_, F_OFD_SETLK, &all) != 0) log(LogLevel::debug, path_ + ": unlocking failed");
+}
+
 Status Source::reserve(std::uint64_t offset, std::uint64_t length, Reserve how) {
   const std::uint64_t end = offset + length;
   if (end < offset || end > static_cast<std::uint64_t>(INT64_MAX))

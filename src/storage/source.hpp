@@ -54,6 +54,7 @@ class Source {
   Status check_unclaimed() const;
   // Keeps other windows, of this job or another, off these bytes until the source is closed.
   Status lock(std::uint64_t offset, std::uint64_t length) const;
+  void unlock() const;
   // Makes [offset, offset + length) exist: grows a short file, never cuts; `full` also allocates its blocks.
   Status reserve(std::uint64_t offset, std::uint64_t length, Reserve how);
   // Undoes what open and reserve did to the file: removes it if it was created, cuts off what was grown.

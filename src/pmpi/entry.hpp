@@ -1,0 +1,48 @@
+#pragma once
+// An entry point: both of a function's names, MPI_X and PMPI_X (Fortran calls the second), unwrapped and forwarded.
+//
+//   SILL_ENTRY(Win_free, (MPI_Win * win), (next, win))
+//
+// calls `on_Win_free(next, win)`, to be defined before it. `next` is the same name one library further: a tool's
+// wrapper or the MPI library. Calls that Sill or such a tool makes meanwhile go straight on.
+#include <mpi.h>
+
+#include <atomic>
+
+#include "mpi/below.hpp"
+
+#define SILL_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace sill::pmpi {
+
+template <class Function>
+Function next_of(std::atomic<Function>& slot, const char* symbol) {
+  Function next = slot.load(std::memory_order_relaxed);
+  if (next) [[likely]]
+    return next;
+  next = reinterpret_cast<Function>(mpi::next_symbol(symbol));
+  slot.store(next, std::memory_order_relaxed);
+  return next;
+}
+
+// Drops the first of its arguments: the call as the next library wants it.
+template <class Next, class... Args>
+int forward(Next next, Args... args) {
+  return next(args...);
+}
+
+}  // namespace sill::pmpi
+
+#define SILL_ENTRY_SYMBOL(name, symbol, params, args)              \
+  SILL_EXPORT int symbol params {                                  \
+    static std::atomic<decltype(&symbol)> slot{nullptr};           \
+    const auto next = sill::pmpi::next_of(slot, #symbol);          \
+    if (!next) return MPI_ERR_UNSUPPORTED_OPERATION;               \
+    if (sill::mpi::Inside::now()) return sill::pmpi::forward args; \
+    const sill::mpi::Inside inside;                                \
+    return on_##name args;                                         \
+  }
+
+#define SILL_ENTRY(name, params, args)              \
+  SILL_ENTRY_SYMBOL(name, MPI_##name, params, args) \
+  SILL_ENTRY_SYMBOL(name, PMPI_##name, params, args)

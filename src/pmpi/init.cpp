@@ -1,0 +1,84 @@
+// MPI 4.1, chapter 11: start and end of MPI, and the text of Sill's errors (section 9.4).
+#include <cstdio>
+
+#include "base/log.hpp"
+#include "mpi/comm.hpp"
+#include "mpi/errors.hpp"
+#include "pmpi/entry.hpp"
+#include "window/report.hpp"
+#include "window/window.hpp"
+
+namespace {
+
+void greet(int code) {
+  if (code != MPI_SUCCESS) return;
+  sill::set_log_rank(sill::mpi::world_rank(-1));
+  sill::log(sill::LogLevel::debug, "version " SILL_VERSION ", family " SILL_FAMILY);
+}
+
+template <class Next>
+int on_Init(Next next, int* argc, char*** argv) {
+  const int code = next(argc, argv);
+  greet(code);
+  return code;
+}
+
+template <class Next>
+int on_Init_thread(Next next, int* argc, char*** argv, int required, int* provided) {
+  const int code = next(argc, argv, required, provided);
+  greet(code);
+  return code;
+}
+
+// Windows that the program never freed are made durable like those it did.
+void sync_open_windows() {
+  for (sill::window::Window* window : sill::window::open_windows()) {
+    if (window->hints().discard || window->hints().unlink) continue;
+    if (const sill::Status status = window->sync(); !status.ok()) sill::log(sill::LogLevel::error, status.message());
+  }
+}
+
+template <class Next>
+int on_Finalize(Next next) {
+  sync_open_windows();
+  sill::window::print_report();
+  return next();
+}
+
+template <class Next>
+int on_Error_string(Next next, int errorcode, char* string, int* resultlen) {
+  const std::string* text = sill::mpi::text_of(errorcode);
+  if (!text) return next(errorcode, string, resultlen);
+  *resultlen = std::snprintf(string, MPI_MAX_ERROR_STRING, "%s", text->c_str());
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+SILL_ENTRY(Init, (int* argc, char*** argv), (next, argc, argv))
+SILL_ENTRY(Init_thread, (int* argc, char*** argv, int required, int* provided), (next, argc, argv, required, provided))
+SILL_ENTRY(Finalize, (void), (next))
+SILL_ENTRY(Error_string, (int errorcode, char* string, int* resultlen), (next, errorcode, string, resultlen))
+
+#if MPI_VERSION >= 4
+namespace {
+
+template <class Next>
+int on_Session_init(Next next, MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+  const int code = next(info, errhandler, session);
+  greet(code);
+  return code;
+}
+
+template <class Next>
+int on_Session_finalize(Next next, MPI_Session* session) {
+  sync_open_windows();
+  return next(session);
+}
+
+}  // namespace
+
+SILL_ENTRY(Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session),
+           (next, info, errhandler, session))
+SILL_ENTRY(Session_finalize, (MPI_Session * session), (next, session))
+#endif

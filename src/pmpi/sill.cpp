@@ -1,0 +1,65 @@
+// The functions of sill.h.
+#include "sill/sill.h"
+
+#include "mpi/below.hpp"
+#include "mpi/errors.hpp"
+#include "pmpi/entry.hpp"
+#include "window/window.hpp"
+
+namespace {
+
+using sill::Cause;
+using sill::Status;
+using sill::mpi::below;
+using sill::window::Window;
+
+int bad_argument(const char* what) { return sill::mpi::to_code({Cause::bad_argument, what}); }
+
+// Bytes of a window that Sill has nothing to do with.
+std::uint64_t plain_size(MPI_Win win) {
+  MPI_Aint* size = nullptr;
+  int found = 0;
+  const bool got = below().Win_get_attr(win, MPI_WIN_SIZE, &size, &found) == MPI_SUCCESS;
+  return got && found ? static_cast<std::uint64_t>(*size) : 0;
+}
+
+}  // namespace
+
+SILL_EXPORT int sill_win_sync_all(MPI_Win win) {
+  const sill::mpi::Inside inside;
+  if (win == MPI_WIN_NULL) return bad_argument("sill_win_sync_all: win is MPI_WIN_NULL");
+  Window* window = sill::window::find(win);
+  if (!window) return MPI_SUCCESS;
+  const Status mine = window->sync();
+  return sill::mpi::to_code(window->comm() ? sill::mpi::agree(window->comm()->comm, mine) : mine);
+}
+
+SILL_EXPORT int sill_win_get_restored(MPI_Win win, int* restored) {
+  const sill::mpi::Inside inside;
+  if (win == MPI_WIN_NULL || !restored) return bad_argument("sill_win_get_restored: a null argument");
+  const Window* window = sill::window::find(win);
+  *restored = window && window->restored();
+  return MPI_SUCCESS;
+}
+
+SILL_EXPORT int sill_win_get_stats(MPI_Win win, sill_win_stats* stats) {
+  const sill::mpi::Inside inside;
+  if (win == MPI_WIN_NULL || !stats) return bad_argument("sill_win_get_stats: a null argument");
+  *stats = {};
+  Window* window = sill::window::find(win);
+  if (!window) {
+    stats->memory_bytes = plain_size(win);
+    return MPI_SUCCESS;
+  }
+  const Window::Stats now = window->stats();
+  *stats = {now.memory,
+            now.storage,
+            now.resident.value_or(SILL_UNKNOWN),
+            now.dirty.value_or(SILL_UNKNOWN),
+            now.synced.value_or(SILL_UNKNOWN),
+            now.syncs,
+            now.nanoseconds};
+  return MPI_SUCCESS;
+}
+
+SILL_EXPORT const char* sill_error_string(void) { return sill::mpi::last_error_text().c_str(); }

@@ -1,0 +1,52 @@
+// MPI 4.1, section 12.2: windows whose memory MPI allocates.
+#include "pmpi/entry.hpp"
+#include "window/allocate.hpp"
+
+namespace {
+
+template <class Next, class Unit>
+int allocate(Next next, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win,
+             bool shared) {
+  const sill::window::AllocateCall call{size, disp_unit, info, comm, shared};
+  sill::window::Asked asked = sill::window::read_asked(info);
+  if (!sill::window::anyone_asks(call, asked)) return next(size, disp_unit, info, comm, baseptr, win);
+  return sill::window::allocate(call, std::move(asked), baseptr, win);
+}
+
+template <class Next, class... Args>
+int on_Win_allocate(Next next, Args... args) {
+  return allocate(next, args..., false);
+}
+
+template <class Next, class... Args>
+int on_Win_allocate_shared(Next next, Args... args) {
+  return allocate(next, args..., true);
+}
+
+#if MPI_VERSION >= 4
+template <class Next, class... Args>
+int on_Win_allocate_c(Next next, Args... args) {
+  return allocate(next, args..., false);
+}
+
+template <class Next, class... Args>
+int on_Win_allocate_shared_c(Next next, Args... args) {
+  return allocate(next, args..., true);
+}
+#endif
+
+}  // namespace
+
+SILL_ENTRY(Win_allocate, (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win),
+           (next, size, disp_unit, info, comm, baseptr, win))
+SILL_ENTRY(Win_allocate_shared,
+           (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win),
+           (next, size, disp_unit, info, comm, baseptr, win))
+#if MPI_VERSION >= 4
+SILL_ENTRY(Win_allocate_c,
+           (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win),
+           (next, size, disp_unit, info, comm, baseptr, win))
+SILL_ENTRY(Win_allocate_shared_c,
+           (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win),
+           (next, size, disp_unit, info, comm, baseptr, win))
+#endif

@@ -1,0 +1,64 @@
+// MPI 4.1, sections 9.2 and 12.2: memory of MPI_Alloc_mem, and the windows that a program makes over it.
+#include "base/log.hpp"
+#include "mpi/errors.hpp"
+#include "pmpi/entry.hpp"
+#include "window/memory.hpp"
+#include "window/window.hpp"
+
+namespace {
+
+using sill::Status;
+
+template <class Next>
+int on_Alloc_mem(Next next, MPI_Aint size, MPI_Info info, void* baseptr) {
+  const auto asked = sill::window::read_asked(info);
+  if (!asked.storage) return next(size, info, baseptr);
+  return sill::mpi::raise_on_comm(MPI_COMM_WORLD, sill::window::allocate_memory(size, asked, baseptr));
+}
+
+template <class Next>
+int on_Free_mem(Next next, void* base) {
+  bool known = false;
+  const Status status = sill::window::free_memory(base, &known);
+  return known ? sill::mpi::raise_on_comm(MPI_COMM_WORLD, status) : next(base);
+}
+
+template <class Next, class Unit>
+int on_Win_create(Next next, void* base, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  const int code = next(base, size, disp_unit, info, comm, win);
+  if (code != MPI_SUCCESS) return code;
+  return sill::mpi::raise_on_window(*win, sill::window::cover(*win, base, size));
+}
+
+#if MPI_VERSION >= 4
+template <class Next, class... Args>
+int on_Win_create_c(Next next, Args... args) {
+  return on_Win_create(next, args...);
+}
+#endif
+
+template <class Next>
+int on_Win_attach(Next next, MPI_Win win, void* base, MPI_Aint size) {
+  const int code = next(win, base, size);
+  if (code != MPI_SUCCESS) return code;
+  return sill::mpi::raise_on_window(win, sill::window::cover(win, base, size));
+}
+
+template <class Next>
+int on_Win_detach(Next next, MPI_Win win, const void* base) {
+  sill::window::uncover(win, base);
+  return next(win, base);
+}
+
+}  // namespace
+
+SILL_ENTRY(Alloc_mem, (MPI_Aint size, MPI_Info info, void* baseptr), (next, size, info, baseptr))
+SILL_ENTRY(Free_mem, (void* base), (next, base))
+SILL_ENTRY(Win_create, (void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win),
+           (next, base, size, disp_unit, info, comm, win))
+SILL_ENTRY(Win_attach, (MPI_Win win, void* base, MPI_Aint size), (next, win, base, size))
+SILL_ENTRY(Win_detach, (MPI_Win win, const void* base), (next, win, base))
+#if MPI_VERSION >= 4
+SILL_ENTRY(Win_create_c, (void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win),
+           (next, base, size, disp_unit, info, comm, win))
+#endif

@@ -1,0 +1,131 @@
+// MPI 4.1, sections 12.2.6, 12.2.7 and 12.2.3: what a program can ask about a window. Where the hidden window differs
+// from the one the user asked for, the answers are the user's.
+#include <algorithm>
+#include <cstring>
+
+#include "mpi/comm.hpp"
+#include "mpi/errors.hpp"
+#include "pmpi/entry.hpp"
+#include "pmpi/win_attribute.hpp"
+#include "window/window.hpp"
+
+namespace sill::pmpi {
+
+bool answer_attribute(MPI_Win win, int keyval, void** answer) {
+  window::Window* window = window::find(win);
+  if (!window || !window->allocated()) return false;
+  auto& attributes = window->attributes();
+  if (keyval == MPI_WIN_BASE)
+    *answer = attributes.base;
+  else if (keyval == MPI_WIN_SIZE)
+    *answer = &attributes.size;
+  else if (keyval == MPI_WIN_DISP_UNIT)
+    *answer = &attributes.disp_unit;
+  else if (keyval == MPI_WIN_CREATE_FLAVOR)
+    *answer = &attributes.flavor;
+  else
+    return false;
+  return true;
+}
+
+}  // namespace sill::pmpi
+
+namespace {
+
+using sill::Status;
+using sill::mpi::below;
+using sill::window::Window;
+
+bool is_hint(const std::string& key) { return sill::find_hint(key) != nullptr; }
+
+template <class Next>
+int on_Win_get_attr(Next next, MPI_Win win, int keyval, void* attribute_val, int* flag) {
+  void* answer = nullptr;
+  if (!sill::pmpi::answer_attribute(win, keyval, &answer)) return next(win, keyval, attribute_val, flag);
+  std::memcpy(attribute_val, &answer, sizeof answer);
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
+template <class Next>
+int on_Win_get_info(Next next, MPI_Win win, MPI_Info* info_used) {
+  const int code = next(win, info_used);
+  Window* window = sill::window::find(win);
+  if (code != MPI_SUCCESS || !window || !window->allocated()) return code;
+  if (window->attributes().flavor != MPI_WIN_FLAVOR_SHARED)
+    for (const auto& pair :
+         sill::mpi::info_pairs(*info_used, [](const std::string& key) { return key == "alloc_shared_noncontig"; }))
+      below().Info_delete(*info_used, pair.first.c_str());
+  for (const auto& [key, value] : sill::format_hints(window->hints()))
+    below().Info_set(*info_used, key.c_str(), value.c_str());
+  return MPI_SUCCESS;
+}
+
+// Of the hints, how a window ends and how it is accessed can still change; the rest is settled at allocation.
+Status change_hints(Window& window, MPI_Info info) {
+  sill::WindowHints& hints = window.hints();
+  sill::HintPairs pairs = sill::format_hints(hints);
+  for (auto& pair : sill::mpi::info_pairs(info, &is_hint)) {
+    const auto* key = sill::find_hint(pair.first);
+    std::erase_if(pairs, [&](const auto& old) { return sill::find_hint(old.first) == key; });
+    pairs.push_back(std::move(pair));
+  }
+  const auto changed = sill::parse_hints(pairs);
+  if (Status status = sill::mpi::agree(window.comm()->comm, changed.status()); !status.ok()) return status;
+  hints.unlink = changed.value().unlink;
+  hints.discard = changed.value().discard;
+  if (hints.access_style == changed.value().access_style) return {};
+  hints.access_style = changed.value().access_style;
+  return window.advise(hints.access_style);
+}
+
+template <class Next>
+int on_Win_set_info(Next next, MPI_Win win, MPI_Info info) {
+  Window* window = sill::window::find(win);
+  if (window && window->allocated())
+    if (const Status status = change_hints(*window, info); !status.ok()) return sill::mpi::raise_on_window(win, status);
+  return next(win, info);
+}
+
+template <class Unit>
+int answer_query(const Window& window, int rank, MPI_Aint* size, Unit* disp_unit, void* baseptr) {
+  const auto& placements = window.placements();
+  if (rank == MPI_PROC_NULL) {
+    const auto first = std::find_if(placements.begin(), placements.end(), [](const auto& p) { return p.size > 0; });
+    rank = first == placements.end() ? 0 : static_cast<int>(first - placements.begin());
+  }
+  const bool seen = window.base(rank) != nullptr;
+  void* base = window.base(rank);
+  *size = seen ? static_cast<MPI_Aint>(placements[rank].size) : 0;
+  *disp_unit = static_cast<Unit>(placements[rank].disp_unit);
+  std::memcpy(baseptr, &base, sizeof base);
+  return MPI_SUCCESS;
+}
+
+template <class Next, class Unit>
+int on_Win_shared_query(Next next, MPI_Win win, int rank, MPI_Aint* size, Unit* disp_unit, void* baseptr) {
+  const Window* window = sill::window::find(win);
+  const bool valid = window && window->allocated() &&
+                     (rank == MPI_PROC_NULL || (rank >= 0 && rank < static_cast<int>(window->placements().size())));
+  return valid ? answer_query(*window, rank, size, disp_unit, baseptr) : next(win, rank, size, disp_unit, baseptr);
+}
+
+#if MPI_VERSION >= 4
+template <class Next, class... Args>
+int on_Win_shared_query_c(Next next, Args... args) {
+  return on_Win_shared_query(next, args...);
+}
+#endif
+
+}  // namespace
+
+SILL_ENTRY(Win_get_attr, (MPI_Win win, int win_keyval, void* attribute_val, int* flag),
+           (next, win, win_keyval, attribute_val, flag))
+SILL_ENTRY(Win_get_info, (MPI_Win win, MPI_Info* info_used), (next, win, info_used))
+SILL_ENTRY(Win_set_info, (MPI_Win win, MPI_Info info), (next, win, info))
+SILL_ENTRY(Win_shared_query, (MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr),
+           (next, win, rank, size, disp_unit, baseptr))
+#if MPI_VERSION >= 4
+SILL_ENTRY(Win_shared_query_c, (MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* baseptr),
+           (next, win, rank, size, disp_unit, baseptr))
+#endif

@@ -1,0 +1,41 @@
+// MPI 4.1, sections 12.2.5 and 12.5.4: a window's sync, which makes storage durable, and its end.
+#include "mpi/errors.hpp"
+#include "pmpi/entry.hpp"
+#include "window/report.hpp"
+#include "window/window.hpp"
+
+namespace {
+
+using sill::mpi::below;
+using sill::window::Window;
+
+template <class Next>
+int on_Win_sync(Next next, MPI_Win win) {
+  Window* window = sill::window::find(win);
+  if (!window || !window->has_storage()) return next(win);
+  // The library's own sync refuses to run outside of passive epochs; what it does inside of them is a fence, which
+  // ours includes, and progress for programs that wait for a remote rank by polling.
+  int arrived = 0;
+  below().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &arrived, MPI_STATUS_IGNORE);
+  return sill::mpi::raise_on_window(win, window->sync());
+}
+
+template <class Next>
+int on_Win_free(Next next, MPI_Win* win) {
+  Window* window = win ? sill::window::find(*win) : nullptr;
+  if (!window) return next(win);
+  sill::window::note_window(*window);
+  const int closed = sill::mpi::raise_on_window(*win, window->close());
+  const int freed = next(win);
+  if (freed != MPI_SUCCESS) {
+    window->reopen();
+    return freed;
+  }
+  sill::window::leave(window);
+  return closed;
+}
+
+}  // namespace
+
+SILL_ENTRY(Win_sync, (MPI_Win win), (next, win))
+SILL_ENTRY(Win_free, (MPI_Win * win), (next, win))

@@ -1,0 +1,202 @@
+#include "window/allocate.hpp"
+
+#include <array>
+#include <atomic>
+#include <climits>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "mpi/below.hpp"
+#include "mpi/errors.hpp"
+#include "storage/memory_limit.hpp"
+#include "window/stores.hpp"
+#include "window/window.hpp"
+
+namespace sill::window {
+namespace {
+
+using mpi::below;
+
+std::atomic<int> next_window_number{0};
+
+struct Announced {
+  Request request;
+  int world_rank;
+};
+
+Result<PathWish> path_wish() {
+  const std::string wish = environment("SILL_WINDOW_PATH");
+  if (wish.empty()) return PathWish::best;
+  if (wish == "native") return PathWish::native;
+  if (wish == "create") return PathWish::create;
+  return Status(Cause::bad_hint, "SILL_WINDOW_PATH=" + wish + ": must be native or create");
+}
+
+Status fill(Request& request, const AllocateCall& call, const Asked& asked, const mpi::OwnComm& own) {
+  request = make_request(asked.hints, static_cast<std::uint64_t>(call.size), call.disp_unit);
+  request.node = own.node_of[own.rank];
+  request.window_number = next_window_number.load();
+  request.shared_memory = shared_memory_left();
+  if (!asked.status.ok()) return asked.status;
+  if (call.size < 0) return {Cause::bad_argument, "size: " + std::to_string(call.size) + " is negative"};
+  if (call.disp_unit <= 0 || call.disp_unit > INT_MAX)
+    return {Cause::bad_argument, "disp_unit: " + std::to_string(call.disp_unit) + " must be positive"};
+  const auto wish = path_wish();
+  if (!wish.ok()) return wish.status();
+  request.path = wish.value();
+  if (!request.automatic) return {};
+  const auto available = storage::available_memory();
+  if (available.ok()) request.available_memory = available.value();
+  return available.status();
+}
+
+// Everybody's request, or the error of the lowest rank that has one. Collective.
+Result<std::vector<Request>> exchange(const AllocateCall& call, const Asked& asked, const mpi::OwnComm& own,
+                                      std::vector<int>& world_ranks) {
+  Announced mine{};
+  const Status status = fill(mine.request, call, asked, own);
+  mine.request.cause = status.cause();
+  mine.world_rank = mpi::world_rank(own.rank);
+  const auto all = mpi::gather_records(own, mine);
+  if (!all.ok()) return all.status();
+  std::vector<Request> requests;
+  int number = 0;
+  bool failed = false;
+  for (const Announced& announced : all.value()) {
+    requests.push_back(announced.request);
+    world_ranks.push_back(announced.world_rank);
+    number = std::max(number, announced.request.window_number);
+    failed = failed || announced.request.cause != Cause::ok;
+  }
+  if (failed) return mpi::agree(own.comm, status);
+  if (Status same = check_agreement(requests); !same.ok()) return same;
+  for (Request& request : requests) request.window_number = number;
+  next_window_number.store(number + 1);
+  resolve_automatic(requests);
+  return requests;
+}
+
+bool is_contiguous(const AllocateCall& call) {
+  if (!call.shared) return false;
+  const auto pairs = mpi::info_pairs(call.info, [](const std::string& key) { return key == "alloc_shared_noncontig"; });
+  return pairs.empty() || pairs.front().second != "true";
+}
+
+// Attaches one rank's storage at the address where this process sees its segment.
+Status attach_store(storage::Source source, int rank, Window& window) {
+  const Placement& placement = window.placements()[rank];
+  const bool mine = rank == window.rank();
+  const StoredSegment::Extent extent{window.base(rank) + placement.storage_begin, placement.storage_length,
+                                     placement.file_offset, placement.staged,
+                                     mine && source.size_at_open() > placement.file_offset};
+  auto segment = std::make_shared<StoredSegment>(std::move(source), extent);
+  window.add(segment, mine);
+  return segment->attach(window.hints().access_style, mine, window.name());
+}
+
+// Attaches what can be seen of the window's storage from this process: its own, and its neighbours' on the node.
+Status attach_stores(Stores& stores, Window& window) {
+  const mpi::OwnComm& own = *window.comm();
+  Status status = stores.mine() ? attach_store(*std::exchange(stores.mine(), {}), own.rank, window) : Status();
+  for (int rank = 0; rank < own.size && status.ok(); ++rank) {
+    const bool seen = window.placements()[rank].storage_length > 0 && window.base(rank);
+    if (!seen || rank == own.rank) continue;
+    auto source = storage::Source::open_peer(stores.path_of(rank), stores.identity_of(rank));
+    status = source.ok() ? attach_store(std::move(source).value(), rank, window) : source.status();
+  }
+  return status;
+}
+
+// Frees a window that came to nothing.
+void give_up(Window& window) {
+  if (StoredSegment* own = window.own_segment()) {
+    if (window.comm()->size == 1)
+      if (const Status status = own->detach(); !status.ok()) log(LogLevel::warn, status.message());
+    if (const Status status = own->source().undo(); !status.ok()) log(LogLevel::warn, status.message());
+  }
+  MPI_Win win = window.hidden().win;
+  below().Win_free(&win);
+}
+
+Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& asked,
+                                      const std::shared_ptr<const mpi::OwnComm>& own) {
+  std::vector<int> world_ranks;
+  auto requests = exchange(call, asked, *own, world_ranks);
+  if (!requests.ok()) return requests.status();
+  const bool contiguous = is_contiguous(call);
+  NameFields fields;
+  fields.rank = world_ranks[own->rank];
+  fields.host = host_name();
+  fields.window = std::to_string(requests.value()[0].window_number);
+  fields.job = job_name();
+  auto stores = Stores::open(*own, requests.value(), asked.hints, fields);
+  if (!stores.ok()) return stores.status();
+
+  auto placements = place(requests.value(), stores.value().opened(), storage::page_size(), contiguous);
+  if (Status status = stores.value().reserve(*own, placements, asked.hints.reserve); !status.ok()) {
+    stores.value().undo();
+    return status;
+  }
+  auto hidden = make_hidden(*own, requests.value(), placements, {call.info, call.shared, contiguous});
+  if (!hidden.ok()) {
+    stores.value().undo();
+    return hidden.status();
+  }
+  const int flavor = call.shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE;
+  auto window = std::make_unique<Window>(
+      Window::Allocation{flavor, own, std::move(placements), std::move(hidden).value(), asked.hints, fields.window});
+  const Status attached = attach_stores(stores.value(), *window);
+  if (Status status = mpi::agree(own->comm, attached); !status.ok()) {
+    give_up(*window);
+    return status;
+  }
+  if (StoredSegment* segment = window->own_segment())
+    describe_store(segment->source(), own->rank, window->placements(), asked.hints, fields, world_ranks);
+  return window;
+}
+
+void log_birth(const Window& window) {
+  if (!log_enabled(LogLevel::info)) return;
+  const Placement& mine = window.placements()[window.rank()];
+  log(LogLevel::info, "window " + window.name() + ": " + std::to_string(mine.size) + " bytes, " +
+                          std::to_string(mine.storage_length) + " of them on " + window.path() +
+                          (mine.staged ? " (staged)" : "") + ", path: " + window.hidden().path +
+                          (window.hidden().translated ? ", displacements translated" : ""));
+}
+
+}  // namespace
+
+bool anyone_asks(const AllocateCall& call, const Asked& asked) {
+  int inter = 1;
+  if (call.comm == MPI_COMM_NULL || !mpi::below_is_whole()) return false;
+  if (below().Comm_test_inter(call.comm, &inter) != MPI_SUCCESS || inter) return false;
+  int mine = asked.storage;
+  int any = mine;
+  if (below().Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, call.comm) != MPI_SUCCESS) return asked.storage;
+  return any != 0;
+}
+
+int allocate(const AllocateCall& call, Asked asked, void* baseptr, MPI_Win* win) {
+  set_log_rank(mpi::world_rank(-1));
+  const auto own = mpi::own_comm(call.comm);
+  if (!own.ok()) return mpi::raise_on_comm(call.comm, own.status());
+  auto built = build(call, asked, own.value());
+  if (!built.ok()) return mpi::raise_on_comm(call.comm, built.status());
+  auto window = std::move(built).value();
+  log_birth(*window);
+  const MPI_Win handle = window->hidden().win;
+  std::byte* base = window->base(window->rank());
+  if (Status status = enter(handle, std::move(window)); !status.ok()) return mpi::raise_on_comm(call.comm, status);
+  // Like every new window, it starts with the default error handler.
+  below().Win_set_errhandler(handle, MPI_ERRORS_ARE_FATAL);
+  std::memcpy(baseptr, &base, sizeof base);
+  *win = handle;
+  return MPI_SUCCESS;
+}
+
+}  // namespace sill::window

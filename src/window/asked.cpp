@@ -1,0 +1,41 @@
+#include "window/asked.hpp"
+
+#include <algorithm>
+
+#include "base/config.hpp"
+#include "mpi/comm.hpp"
+
+namespace sill::window {
+namespace {
+
+bool is_hint(const std::string& key) { return find_hint(key) != nullptr; }
+
+bool has_key(const HintPairs& pairs, std::string_view key) {
+  return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return find_hint(pair.first)->key == key; });
+}
+
+}  // namespace
+
+Asked read_asked(MPI_Info info) {
+  Asked asked;
+  HintPairs pairs = mpi::info_pairs(info, &is_hint);
+  if (!has_key(pairs, "alloc_type")) {
+    const auto& rules = window_rules();
+    if (!rules.ok()) {
+      asked.storage = true;
+      asked.status = rules.status();
+      return asked;
+    }
+    if (rules.value().empty()) return asked;
+    for (const auto& rule : rules.value())
+      if (!has_key(pairs, find_hint(rule.first)->key)) pairs.push_back(rule);
+    if (!has_key(pairs, "alloc_type")) return asked;
+  }
+  auto hints = parse_hints(pairs);
+  asked.status = hints.status();
+  if (hints.ok()) asked.hints = std::move(hints).value();
+  asked.storage = !asked.status.ok() || asked.hints.alloc_type == AllocType::storage;
+  return asked;
+}
+
+}  // namespace sill::window

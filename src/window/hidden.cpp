@@ -1,0 +1,268 @@
+#include "window/hidden.hpp"
+
+#include <dirent.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/hints.hpp"
+#include "base/log.hpp"
+#include "mpi/below.hpp"
+#include "mpi/errors.hpp"
+
+namespace sill::window {
+namespace {
+
+using mpi::below;
+using storage::page_size;
+using storage::round_up;
+
+enum class Path { shared, allocate, create };
+
+// Open MPI 4 begins segments inside a page; with any library this turns true when a base is seen to do so.
+std::atomic<bool>& bases_unaligned() {
+  static std::atomic<bool> unaligned{mpi::version().library == mpi::Library::open_mpi && mpi::version().major < 5};
+  return unaligned;
+}
+
+// Network cards that register memory would pin the pages that we replace.
+bool has_rdma_hardware() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/sys/class/infiniband"), &::closedir);
+  if (!folder) return false;
+  while (const dirent* entry = ::readdir(folder.get()))
+    if (entry->d_name[0] != '.') return true;
+  return false;
+}
+
+bool replaces_across_nodes() {
+  static const bool does = mpi::version().library == mpi::Library::mpich && mpi::version().major >= 5;
+  return does && !has_rdma_hardware();
+}
+
+bool shared_memory_suffices(std::span<const Request> requests) {
+  std::uint64_t asked = 0;
+  std::uint64_t left = UINT64_MAX;
+  for (const Request& request : requests) {
+    asked += round_up(request.size, page_size()) + 2 * page_size();
+    left = std::min(left, request.shared_memory);
+  }
+  return asked <= left / 10 * 9;
+}
+
+Result<Path> choose_path(const mpi::OwnComm& own, std::span<const Request> requests, const HiddenCall& call) {
+  if (call.shared) return Path::shared;
+  const bool one_node = own.node_count == 1;
+  const bool native_works = one_node || replaces_across_nodes();
+  switch (requests[0].path) {
+    case PathWish::create:
+      return Path::create;
+    case PathWish::native:
+      if (native_works) return one_node ? Path::shared : Path::allocate;
+      return Status(Cause::unsupported, "SILL_WINDOW_PATH=native: this MPI library can't do that across nodes");
+    case PathWish::best:
+      break;
+  }
+  if (one_node && shared_memory_suffices(requests)) return Path::shared;
+  return !one_node && native_works ? Path::allocate : Path::create;
+}
+
+// The user's info without Sill's keys, which are no business of the MPI library, and what the hidden window needs.
+class HiddenInfo {
+ public:
+  HiddenInfo(MPI_Info users, bool noncontiguous) {
+    if (users == MPI_INFO_NULL)
+      below().Info_create(&info_);
+    else
+      below().Info_dup(users, &info_);
+    for (const auto& [key, value] : mpi::info_pairs(info_, [](const std::string& name) { return !!find_hint(name); }))
+      below().Info_delete(info_, key.c_str());
+    // Hidden segments are rounded up to pages and may differ where the user's are the same.
+    if (!mpi::info_pairs(info_, [](const std::string& name) { return name == "same_size"; }).empty())
+      below().Info_delete(info_, "same_size");
+    if (noncontiguous) below().Info_set(info_, "alloc_shared_noncontig", "true");
+  }
+  ~HiddenInfo() { below().Info_free(&info_); }
+  HiddenInfo(const HiddenInfo&) = delete;
+  HiddenInfo& operator=(const HiddenInfo&) = delete;
+  MPI_Info get() const { return info_; }
+
+ private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
+bool any_mapped(std::span<const Placement> placements) {
+  return std::any_of(placements.begin(), placements.end(), [](const Placement& p) { return p.mapped(); });
+}
+
+bool any_shifted(std::span<const Placement> placements) {
+  return std::any_of(placements.begin(), placements.end(), [](const Placement& p) { return p.shift != 0; });
+}
+
+// Bytes to ask the MPI library for, so that the pages put over a segment stay inside it.
+std::uint64_t hidden_size(const mpi::OwnComm& own, std::span<const Placement> placements, bool contiguous, bool pad) {
+  const Placement& mine = placements[static_cast<std::size_t>(own.rank)];
+  if (contiguous) {
+    // A gap may only lie behind the last segment.
+    const bool last = own.rank == own.size - 1;
+    return mine.size + (last && any_mapped(placements) ? (pad ? 3 : 2) * page_size() : 0);
+  }
+  if (!mine.mapped()) return mine.size;
+  return round_up(mine.shift + mine.size, page_size()) + (pad ? page_size() : 0);
+}
+
+// Where segments begin in this process, as the MPI library tells it.
+Status query_bases(const mpi::OwnComm& own, MPI_Win win, std::span<const Placement> placements, std::byte* mine,
+                   std::vector<std::byte*>& bases) {
+  bases.assign(placements.size(), nullptr);
+  for (int rank = 0; rank < own.size; ++rank) {
+    if (!own.on_my_node(rank) || placements[rank].size == 0) continue;
+    if (rank == own.rank) {
+      bases[rank] = mine;
+      continue;
+    }
+    MPI_Aint size = 0;
+    int unit = 0;
+    void* base = nullptr;
+    if (const int code = below().Win_shared_query(win, rank, &size, &unit, &base); code != MPI_SUCCESS)
+      return mpi::from_code(code, "MPI_Win_shared_query");
+    if (!base || size < static_cast<MPI_Aint>(placements[rank].size))
+      return {Cause::unsupported, "MPI_Win_shared_query of the MPI library knows no address of a rank on this node"};
+    bases[rank] = static_cast<std::byte*>(base);
+  }
+  return {};
+}
+
+struct Shift {
+  MPI_Aint bytes;
+  bool misaligned;  // the library's base begins inside a page, unexpectedly
+};
+
+// How far the user's base lies behind the library's. Contiguous segments all move by the distance of the first one.
+std::vector<Shift> find_shifts(std::span<const Placement> placements, std::span<std::byte* const> bases,
+                               bool contiguous, bool pad) {
+  std::vector<Shift> shifts(placements.size(), Shift{0, false});
+  if (!any_mapped(placements)) return shifts;
+  const auto behind_page = [](const std::byte* base) {
+    return (page_size() - reinterpret_cast<std::uintptr_t>(base) % page_size()) % page_size();
+  };
+  const auto first = std::find_if(placements.begin(), placements.end(), [](const Placement& p) { return p.size > 0; });
+  const auto first_rank = static_cast<std::size_t>(first - placements.begin());
+  const auto common = std::find_if(placements.begin(), placements.end(), [](const Placement& p) { return p.mapped(); });
+  for (std::size_t rank = 0; rank < placements.size(); ++rank) {
+    const Placement& placement = placements[rank];
+    const std::byte* base = contiguous ? bases[first_rank] : bases[rank];
+    if (!base || !(contiguous || placement.mapped())) continue;
+    const auto to_page = behind_page(base);
+    shifts[rank] = {static_cast<MPI_Aint>(to_page + (contiguous ? common->shift : placement.shift)), to_page && !pad};
+  }
+  return shifts;
+}
+
+// Every rank's own shift is the one all use: it is the same in all processes, as pages are.
+Status exchange_shifts(const mpi::OwnComm& own, const std::vector<Shift>& seen, const Status& mine, Hidden& hidden,
+                       bool* misaligned) {
+  struct Record {
+    bool failed;
+    Shift shift;
+  };
+  const auto all = mpi::gather_records(own, Record{!mine.ok(), seen[own.rank]});
+  if (!all.ok()) return all.status();
+  bool failed = false;
+  hidden.shifts.assign(seen.size(), 0);
+  for (int rank = 0; rank < own.size; ++rank) {
+    const Record& record = all.value()[rank];
+    failed = failed || record.failed;
+    *misaligned = *misaligned || record.shift.misaligned;
+    hidden.shifts[rank] = record.shift.bytes;
+    if (!hidden.bases.empty() && hidden.bases[rank]) hidden.bases[rank] += record.shift.bytes;
+  }
+  return failed ? mpi::agree(own.comm, mine) : Status();
+}
+
+struct Attempt {
+  Hidden hidden;
+  bool misaligned = false;
+};
+
+Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> placements, const HiddenCall& call,
+                       Path path, bool pad, Attempt& attempt) {
+  const HiddenInfo info(call.info, !call.contiguous);
+  Hidden& hidden = attempt.hidden;
+  hidden.translated = any_shifted(placements) || (pad && any_mapped(placements));
+  const auto size = static_cast<MPI_Aint>(hidden_size(own, placements, call.contiguous, pad));
+  const int unit = hidden.translated ? 1 : static_cast<int>(placements[own.rank].disp_unit);
+  void* mine = nullptr;
+  const auto allocate = path == Path::shared ? below().Win_allocate_shared : below().Win_allocate;
+  const int code = allocate(size, unit, info.get(), own.comm, static_cast<void*>(&mine), &hidden.win);
+  if (Status status = mpi::agree(own.comm, mpi::from_code(code, "allocating a window")); !status.ok()) return status;
+  below().Win_set_errhandler(hidden.win, MPI_ERRORS_RETURN);
+  const Status queried = query_bases(own, hidden.win, placements, static_cast<std::byte*>(mine), hidden.bases);
+  const auto shifts = find_shifts(placements, hidden.bases, call.contiguous, pad);
+  return exchange_shifts(own, shifts, queried, hidden, &attempt.misaligned);
+}
+
+Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Placement> placements, const HiddenCall& call,
+                           Path path) {
+  for (;;) {
+    const bool pad = bases_unaligned().load();
+    Attempt attempt;
+    Status status = allocate_hidden(own, placements, call, path, pad, attempt);
+    if (status.ok() && !attempt.misaligned) {
+      attempt.hidden.path = path == Path::shared ? "native" : "native, several nodes";
+      return std::move(attempt.hidden);
+    }
+    if (attempt.hidden.win != MPI_WIN_NULL) below().Win_free(&attempt.hidden.win);
+    if (!status.ok()) return status;
+    bases_unaligned().store(true);
+  }
+}
+
+// Address space for this rank's segment, and for what of its neighbours' can be seen from here.
+Status reserve_regions(const mpi::OwnComm& own, std::span<const Placement> placements, Hidden& hidden) {
+  hidden.bases.assign(placements.size(), nullptr);
+  for (int rank = 0; rank < own.size; ++rank) {
+    const Placement& placement = placements[rank];
+    if (placement.size == 0 || (rank != own.rank && !(own.on_my_node(rank) && placement.mapped()))) continue;
+    auto region = storage::Region::reserve(round_up(placement.shift + placement.size, page_size()));
+    if (!region.ok()) return region.status();
+    hidden.bases[rank] = region.value().data() + placement.shift;
+    hidden.regions.push_back(std::move(region).value());
+  }
+  return {};
+}
+
+Result<Hidden> make_created(const mpi::OwnComm& own, std::span<const Placement> placements, const HiddenCall& call) {
+  Hidden hidden;
+  hidden.path = "create";
+  hidden.shifts.assign(placements.size(), 0);
+  const Status reserved = reserve_regions(own, placements, hidden);
+  if (Status status = mpi::agree(own.comm, reserved); !status.ok()) return status;
+  const HiddenInfo info(call.info, false);
+  const Placement& mine = placements[own.rank];
+  const int code = below().Win_create(hidden.bases[own.rank], static_cast<MPI_Aint>(mine.size),
+                                      static_cast<int>(mine.disp_unit), info.get(), own.comm, &hidden.win);
+  if (Status status = mpi::agree(own.comm, mpi::from_code(code, "MPI_Win_create")); !status.ok()) return status;
+  below().Win_set_errhandler(hidden.win, MPI_ERRORS_RETURN);
+  return hidden;
+}
+
+}  // namespace
+
+Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> requests,
+                           std::span<const Placement> placements, const HiddenCall& call) {
+  const auto path = choose_path(own, requests, call);
+  if (!path.ok()) return path.status();
+  if (path.value() == Path::create) return make_created(own, placements, call);
+  return make_native(own, placements, call, path.value());
+}
+
+std::uint64_t shared_memory_left() {
+  struct statvfs space;
+  if (mpi::version().library != mpi::Library::open_mpi || ::statvfs("/dev/shm", &space) != 0) return UINT64_MAX;
+  return static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
+}
+
+}  // namespace sill::window

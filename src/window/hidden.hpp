@@ -1,0 +1,44 @@
+#pragma once
+// The MPI window behind a storage window, and the addresses at which segments appear (the paths of DESIGN section 4).
+#include <mpi.h>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/status.hpp"
+#include "mpi/comm.hpp"
+#include "storage/mapping.hpp"
+#include "window/plan.hpp"
+
+namespace sill::window {
+
+struct Hidden {
+  MPI_Win win = MPI_WIN_NULL;
+  // Per rank: where its segment begins in this process; nullptr for ranks of other nodes and empty segments.
+  std::vector<std::byte*> bases;
+  // Per rank: bytes between the base that the MPI library knows and the one the user sees.
+  std::vector<MPI_Aint> shifts;
+  // Displacements must be translated: disp * unit + shift.
+  bool translated = false;
+  // Address space of Sill's own: this rank's segment and its view of its neighbours', on the `create` path.
+  std::vector<storage::Region> regions;
+  const char* path = "";
+};
+
+struct HiddenCall {
+  MPI_Info info = MPI_INFO_NULL;
+  bool shared = false;      // MPI_Win_allocate_shared
+  bool contiguous = false;  // its segments follow each other without a gap
+};
+
+// Makes the hidden window along the best path, or the one that SILL_WINDOW_PATH names. Collective over own.comm; all
+// ranks succeed, or all get the same error and nothing is left. Stores are not attached yet.
+Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> requests,
+                           std::span<const Placement> placements, const HiddenCall& call);
+
+// Bytes the MPI library can still get for shared windows, where that has a limit it checks (Open MPI).
+std::uint64_t shared_memory_left();
+
+}  // namespace sill::window

@@ -1,0 +1,159 @@
+#include "window/memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "mpi/comm.hpp"
+#include "storage/mapping.hpp"
+#include "storage/memory_limit.hpp"
+#include "storage/sidecar.hpp"
+#include "window/plan.hpp"
+#include "window/stores.hpp"
+#include "window/window.hpp"
+
+namespace sill::window {
+namespace {
+
+struct Memory {
+  storage::Region region;
+  std::uint64_t size;
+  WindowHints hints;
+  std::shared_ptr<StoredSegment> segment;  // null if all of it is memory
+};
+
+std::atomic<int> next_memory_number{0};
+std::mutex memories_mutex;
+std::map<std::byte*, Memory>& memories() {
+  static auto* all = new std::map<std::byte*, Memory>;
+  return *all;
+}
+
+Result<Request> local_request(MPI_Aint size, const Asked& asked) {
+  if (!asked.status.ok()) return asked.status;
+  if (size < 0) return Status(Cause::bad_argument, "size: " + std::to_string(size) + " is negative");
+  Request request = make_request(asked.hints, static_cast<std::uint64_t>(size), 1);
+  if (!request.automatic) return request;
+  const auto available = storage::available_memory();
+  if (!available.ok()) return available.status();
+  request.available_memory = available.value();
+  resolve_automatic(std::span(&request, 1));
+  return request;
+}
+
+Status make_room(storage::Source& source, const Placement& placement, Reserve how) {
+  Status status = source.check_unclaimed();
+  if (status.ok()) status = source.lock(placement.file_offset, placement.storage_length);
+  if (status.ok()) status = source.reserve(placement.file_offset, placement.storage_length, how);
+  return status;
+}
+
+Status undone(storage::Source& source, const Status& why) {
+  if (const Status status = source.undo(); !status.ok()) log(LogLevel::warn, status.message());
+  return why;
+}
+
+// The part of a memory that lies on storage, at its place in the region.
+Status attach_memory(Memory& memory, storage::Source source, const Placement& placement, const NameFields& fields) {
+  if (Status status = make_room(source, placement, memory.hints.reserve); !status.ok()) return undone(source, status);
+  const StoredSegment::Extent extent{memory.region.data() + placement.shift + placement.storage_begin,
+                                     placement.storage_length, placement.file_offset, placement.staged,
+                                     source.size_at_open() > placement.file_offset};
+  memory.segment = std::make_shared<StoredSegment>(std::move(source), extent);
+  if (Status status = memory.segment->attach(memory.hints.access_style, true, fields.window); !status.ok())
+    return undone(memory.segment->source(), status);
+  const std::array world_ranks = {fields.rank};
+  describe_store(memory.segment->source(), 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
+  return {};
+}
+
+// The memory that holds an address; call with the mutex held.
+Memory* holder_of(const void* address) {
+  auto& all = memories();
+  auto after = all.upper_bound(static_cast<std::byte*>(const_cast<void*>(address)));
+  if (after == all.begin()) return nullptr;
+  auto& [base, memory] = *std::prev(after);
+  return static_cast<const std::byte*>(address) < base + memory.size ? &memory : nullptr;
+}
+
+}  // namespace
+
+Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
+  const auto request = local_request(size, asked);
+  if (!request.ok()) return request.status();
+  NameFields fields;
+  fields.rank = mpi::world_rank(0);
+  fields.host = host_name();
+  fields.window = "m" + std::to_string(next_memory_number++);
+  fields.job = job_name();
+  std::optional<storage::Source> source;
+  Opened opened;
+  if (needs_store(request.value())) {
+    auto store = open_store(asked.hints, fields);
+    if (!store.ok()) return with_key(store.status());
+    source = std::move(store).value();
+    opened.open = true;
+    opened.identity = source->identity();
+  }
+  const auto placements = place(std::span(&request.value(), 1), std::span(&opened, 1), storage::page_size(), false);
+  const Placement& placement = placements.front();
+  auto region = storage::Region::reserve(
+      storage::round_up(placement.shift + std::max<std::uint64_t>(placement.size, 1), storage::page_size()));
+  if (!region.ok()) return source ? undone(*source, region.status()) : region.status();
+  Memory memory{std::move(region).value(), placement.size, asked.hints, nullptr};
+  if (source)
+    if (Status status = attach_memory(memory, std::move(*source), placement, fields); !status.ok())
+      return with_key(status);
+  std::byte* base = memory.region.data() + placement.shift;
+  std::memcpy(baseptr, &base, sizeof base);
+  const std::lock_guard lock(memories_mutex);
+  memories().emplace(base, std::move(memory));
+  return {};
+}
+
+Status free_memory(void* base, bool* known) {
+  std::unique_lock lock(memories_mutex);
+  const auto at = memories().find(static_cast<std::byte*>(base));
+  *known = at != memories().end();
+  if (!*known) return {};
+  const Memory memory = std::move(at->second);
+  memories().erase(at);
+  lock.unlock();
+  if (!memory.segment) return {};
+  if (!memory.hints.unlink) return memory.hints.discard ? Status() : memory.segment->sync(nullptr);
+  storage::remove_sidecar(memory.segment->source());
+  return memory.segment->source().remove();
+}
+
+Status cover(MPI_Win win, const void* base, MPI_Aint size) {
+  std::shared_ptr<StoredSegment> segment;
+  {
+    const std::lock_guard lock(memories_mutex);
+    if (const Memory* memory = holder_of(base)) segment = memory->segment;
+  }
+  if (!segment) return {};
+  Window* window = find(win);
+  if (!window) {
+    if (Status status = enter(win, std::make_unique<Window>()); !status.ok()) return status;
+    window = find(win);
+  }
+  const auto* first = segment->extent().address;
+  const auto* begin = std::max<const std::byte*>(static_cast<const std::byte*>(base), first);
+  const auto* end =
+      std::min<const std::byte*>(static_cast<const std::byte*>(base) + size, first + segment->extent().length);
+  if (begin < end) window->add_range(std::move(segment), base, begin, end);
+  return {};
+}
+
+void uncover(MPI_Win win, const void* base) {
+  if (Window* window = find(win)) window->drop_range(base);
+}
+
+}  // namespace sill::window

@@ -1,0 +1,189 @@
+#include "window/plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "storage/mapping.hpp"
+
+namespace sill::window {
+namespace {
+
+using storage::round_down;
+using storage::round_up;
+
+bool same_store(const Opened& a, const Opened& b, bool same_node) {
+  return a.open && b.open && a.identity == b.identity && (same_node || !a.identity.local);
+}
+
+int leader_of(std::size_t rank, std::span<const Request> requests, std::span<const Opened> opened) {
+  for (std::size_t other = 0; other < rank; ++other)
+    if (same_store(opened[other], opened[rank], requests[other].node == requests[rank].node))
+      return static_cast<int>(other);
+  return static_cast<int>(rank);
+}
+
+// Where `factor` is decided: a segment's bytes on storage. The border between memory and storage is the border of a
+// page, so each part is rounded in favour of storage.
+void split(const Request& request, std::uint64_t file_offset, std::uint64_t page, Placement& placement) {
+  const auto wanted = static_cast<std::uint64_t>(request.share * static_cast<double>(request.size));
+  placement.file_offset = file_offset;
+  if (request.share >= 1.0 || wanted >= request.size) {
+    placement.storage_length = request.size;
+  } else if (request.order == Order::memory_first) {
+    placement.storage_begin = round_down(request.size - wanted, page);
+    placement.storage_length = request.size - placement.storage_begin;
+  } else {
+    placement.storage_length = std::min(request.size, round_up(file_offset + wanted, page) - file_offset);
+  }
+}
+
+// One stretch of address space on one store; neighbours that go on in the same file are one stretch.
+struct Stretch {
+  std::uint64_t begin;
+  std::uint64_t end;
+  int leader;
+  std::uint64_t file_offset;
+};
+
+std::vector<Stretch> stretches(std::span<const Placement> placements) {
+  std::vector<Stretch> all;
+  std::uint64_t base = 0;
+  for (const Placement& placement : placements) {
+    const std::uint64_t begin = base + placement.storage_begin;
+    base += placement.size;
+    if (placement.storage_length == 0) continue;
+    const bool goes_on = !all.empty() && all.back().end == begin && all.back().leader == placement.leader &&
+                         all.back().file_offset + (all.back().end - all.back().begin) == placement.file_offset;
+    if (goes_on)
+      all.back().end += placement.storage_length;
+    else
+      all.push_back({begin, begin + placement.storage_length, placement.leader, placement.file_offset});
+  }
+  return all;
+}
+
+// Segments without gaps have one common shift. They can be mapped if with it no page belongs to two stores, or to a
+// store and memory.
+void place_contiguous(std::span<Placement> placements, std::uint64_t page) {
+  std::uint64_t total = 0;
+  for (const Placement& placement : placements) total += placement.size;
+  const auto all = stretches(placements);
+  if (all.empty()) return;
+  const std::uint64_t shift = (all.front().file_offset + page - all.front().begin % page) % page;
+  const bool mappable = std::all_of(all.begin(), all.end(), [&](const Stretch& stretch) {
+    const bool congruent = (shift + stretch.begin) % page == stretch.file_offset % page;
+    const bool begins_clean = stretch.begin == 0 || (shift + stretch.begin) % page == 0;
+    const bool ends_clean = stretch.end == total || (shift + stretch.end) % page == 0;
+    return congruent && begins_clean && ends_clean;
+  });
+  for (Placement& placement : placements) {
+    placement.staged = placement.storage_length > 0 && (placement.staged || !mappable);
+    placement.shift = mappable && !placement.staged ? shift : 0;
+  }
+}
+
+void place_apart(Placement& placement, std::uint64_t page) {
+  if (placement.storage_begin > 0 && placement.file_offset % page != 0) placement.staged = true;
+  if (placement.mapped()) placement.shift = placement.file_offset % page;
+}
+
+template <class Value, class Name>
+Status check_same(std::span<const Request> requests, Value Request::*hint, const char* key, Name name) {
+  for (std::size_t rank = 1; rank < requests.size(); ++rank)
+    if (requests[rank].*hint != requests[0].*hint)
+      return {Cause::hints_differ, std::string(key) + ": must be the same on all ranks, but rank 0 has " +
+                                       name(requests[0].*hint) + " and rank " + std::to_string(rank) + " has " +
+                                       name(requests[rank].*hint)};
+  return {};
+}
+
+}  // namespace
+
+Request make_request(const WindowHints& hints, std::uint64_t size, std::int64_t disp_unit) {
+  Request request;
+  request.size = size;
+  request.disp_unit = disp_unit;
+  request.offset = hints.offset;
+  request.automatic = hints.factor.automatic;
+  request.share = hints.alloc_type == AllocType::storage ? hints.factor.share : 0;
+  request.alloc_type = hints.alloc_type;
+  request.order = hints.order;
+  request.layout = hints.layout;
+  request.engine = hints.engine;
+  request.reserve = hints.reserve;
+  request.unlink = hints.unlink;
+  request.discard = hints.discard;
+  return request;
+}
+
+Status check_agreement(std::span<const Request> requests) {
+  const auto flag = [](bool value) { return value ? "true" : "false"; };
+  const Status results[] = {
+      check_same(requests, &Request::alloc_type, "alloc_type",
+                 [](AllocType type) { return type == AllocType::storage ? "storage" : "memory"; }),
+      check_same(requests, &Request::order, "storage_alloc_order",
+                 [](Order order) { return order == Order::memory_first ? "memory_first" : "storage_first"; }),
+      check_same(requests, &Request::layout, "storage_alloc_layout",
+                 [](Layout layout) { return layout == Layout::consecutive ? "consecutive" : "overlap"; }),
+      check_same(requests, &Request::engine, "storage_alloc_engine",
+                 [](Engine engine) { return engine == Engine::mapped ? "mapped" : "staged"; }),
+      check_same(requests, &Request::reserve, "storage_alloc_reserve",
+                 [](Reserve reserve) { return reserve == Reserve::full ? "full" : "sparse"; }),
+      check_same(requests, &Request::unlink, "storage_alloc_unlink", flag),
+      check_same(requests, &Request::discard, "storage_alloc_discard", flag),
+      check_same(requests, &Request::path, "SILL_WINDOW_PATH",
+                 [](PathWish path) {
+                   return path == PathWish::best ? "no value" : path == PathWish::native ? "native" : "create";
+                 }),
+  };
+  for (const Status& status : results)
+    if (!status.ok()) return status;
+  return {};
+}
+
+void resolve_automatic(std::span<Request> requests) {
+  struct Node {
+    double asked = 0;
+    double available = -1;
+  };
+  std::map<int, Node> nodes;
+  for (const Request& request : requests) {
+    Node& node = nodes[request.node];
+    const auto available = static_cast<double>(request.available_memory);
+    if (request.automatic) node.asked += static_cast<double>(request.size);
+    if (request.automatic && (node.available < 0 || available < node.available)) node.available = available;
+  }
+  for (Request& request : requests) {
+    if (!request.automatic) continue;
+    const Node& node = nodes[request.node];
+    const double fits = 0.9 * node.available;
+    request.share = node.asked > fits ? (node.asked - fits) / node.asked : 0;
+  }
+}
+
+bool needs_store(const Request& request) { return request.size > 0 && request.share > 0; }
+
+std::vector<Placement> place(std::span<const Request> requests, std::span<const Opened> opened, std::uint64_t page,
+                             bool contiguous) {
+  std::vector<Placement> placements(requests.size());
+  std::map<std::pair<int, std::uint64_t>, std::uint64_t> taken;  // (store, hinted offset) -> bytes of ranks before
+  for (std::size_t rank = 0; rank < requests.size(); ++rank) {
+    const Request& request = requests[rank];
+    Placement& placement = placements[rank];
+    placement.size = request.size;
+    placement.disp_unit = request.disp_unit;
+    if (!opened[rank].open) continue;
+    placement.leader = leader_of(rank, requests, opened);
+    std::uint64_t& before = taken[{placement.leader, request.offset}];
+    split(request, request.offset + (request.layout == Layout::consecutive ? before : 0), page, placement);
+    before += placement.storage_length;
+    placement.staged = request.engine == Engine::staged;
+    if (!contiguous) place_apart(placement, page);
+  }
+  if (contiguous) place_contiguous(placements, page);
+  return placements;
+}
+
+}  // namespace sill::window

@@ -1,0 +1,80 @@
+#pragma once
+// The plan of a window: which bytes of every segment lie in memory and which on storage, and where. Pure functions of
+// what every rank asked for, so all ranks compute the same plan without talking.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/hints.hpp"
+#include "base/status.hpp"
+#include "storage/source.hpp"
+
+namespace sill::window {
+
+// SILL_WINDOW_PATH, for experiments: `native` replaces the pages of a window that the MPI library allocated, `create`
+// makes a window over mapped memory (the published method).
+enum class PathWish { best, native, create };
+
+// What one rank asks for, as all ranks learn it. Sent as bytes.
+struct Request {
+  Cause cause = Cause::ok;  // what is wrong with this rank's call
+  std::uint64_t size = 0;
+  std::int64_t disp_unit = 1;
+  int node = 0;  // lowest rank of its node
+  int window_number = 0;
+  std::uint64_t offset = 0;
+  bool automatic = false;  // the share is what does not fit in memory
+  double share = 0;        // of the segment, on storage
+  std::uint64_t available_memory = 0;
+  std::uint64_t shared_memory = UINT64_MAX;  // what the MPI library can get from /dev/shm
+  // Hints that must be the same on all ranks.
+  AllocType alloc_type = AllocType::memory;
+  Order order = Order::memory_first;
+  Layout layout = Layout::consecutive;
+  Engine engine = Engine::mapped;
+  Reserve reserve = Reserve::full;
+  bool unlink = false;
+  bool discard = false;
+  PathWish path = PathWish::best;
+};
+
+Request make_request(const WindowHints& hints, std::uint64_t size, std::int64_t disp_unit);
+
+// Cause::hints_differ, naming key, ranks and values, if a hint that must be the same on all ranks is not.
+Status check_agreement(std::span<const Request> requests);
+
+// Gives each rank with an automatic share its share: the node's ranks add up what they ask for; what exceeds 90 % of
+// the memory that is available goes to storage, the same share on all ranks of a node.
+void resolve_automatic(std::span<Request> requests);
+
+bool needs_store(const Request& request);
+
+// The store that a rank opened, as all ranks learn it. Sent as bytes.
+struct Opened {
+  Cause cause = Cause::ok;
+  bool open = false;
+  bool created = false;
+  storage::StoreIdentity identity;
+  std::uint64_t size_at_open = 0;
+};
+
+// Where one segment lies. Offsets within the segment are bytes from its base.
+struct Placement {
+  std::uint64_t size = 0;
+  std::int64_t disp_unit = 1;
+  int leader = -1;                  // lowest rank on the same store; -1: all memory
+  std::uint64_t storage_begin = 0;  // within the segment
+  std::uint64_t storage_length = 0;
+  std::uint64_t file_offset = 0;  // of storage_begin
+  bool staged = false;            // on storage, but not mapped
+  std::uint64_t shift = 0;        // of the segment's base behind a page boundary, below one page
+
+  bool mapped() const { return storage_length > 0 && !staged; }
+};
+
+// Places all segments. `contiguous`: segments follow each other without a gap (MPI_Win_allocate_shared's default).
+// What can't be mapped, because two stores would share a page, is staged.
+std::vector<Placement> place(std::span<const Request> requests, std::span<const Opened> opened, std::uint64_t page,
+                             bool contiguous);
+
+}  // namespace sill::window

@@ -1,0 +1,76 @@
+#include "window/segment.hpp"
+
+#include <algorithm>
+
+#include "storage/mapping.hpp"
+#include "storage/page_cache.hpp"
+#include "storage/staging.hpp"
+
+namespace sill::window {
+namespace {
+
+struct Pages {
+  std::byte* address;
+  std::size_t length;
+  std::uint64_t offset;
+};
+
+// The whole pages around an extent: its first page may begin before it.
+Pages pages_of(const StoredSegment::Extent& extent) {
+  const std::uint64_t lead = extent.offset % storage::page_size();
+  return {extent.address - lead, extent.length + lead, extent.offset - lead};
+}
+
+}  // namespace
+
+Status StoredSegment::attach(unsigned access_style, bool own, const std::string& window_name) {
+  if (extent_.staged)
+    return own ? storage::read_in(source_, extent_.offset, extent_.address, extent_.length) : Status();
+  const Pages pages = pages_of(extent_);
+  Status status = storage::map_over(pages.address, pages.length, source_, pages.offset, access_style);
+  if (status.ok()) guard_ = storage::FaultGuard(pages.address, pages.length, window_name, source_.path());
+  return status;
+}
+
+Status StoredSegment::detach() {
+  if (extent_.staged) return {};
+  const Pages pages = pages_of(extent_);
+  guard_ = {};
+  return storage::unmap_over(pages.address, pages.length);
+}
+
+Status StoredSegment::advise(unsigned access_style) {
+  if (extent_.staged) return {};
+  const Pages pages = pages_of(extent_);
+  return storage::advise(pages.address, pages.length, access_style);
+}
+
+Status StoredSegment::sync(const std::byte* begin, const std::byte* end, SyncCounts* counts) {
+  begin = std::max<const std::byte*>(begin, extent_.address);
+  end = std::min<const std::byte*>(end, extent_.address + extent_.length);
+  if (begin >= end) return {};
+  if (!name_durable_.load()) {
+    if (Status status = source_.sync_folder(); !status.ok()) return status;
+    name_durable_.store(true);
+  }
+  const auto skip = static_cast<std::uint64_t>(begin - extent_.address);
+  const auto length = static_cast<std::uint64_t>(end - begin);
+  if (!extent_.staged) return sync_mapped(extent_.address + skip, length, counts);
+  const auto written = storage::write_out(source_, extent_.offset + skip, begin, length);
+  if (written.ok() && counts) counts->bytes += written.value();
+  return written.status();
+}
+
+Status StoredSegment::sync_mapped(std::byte* begin, std::uint64_t length, SyncCounts* counts) {
+  const auto offset = extent_.offset + static_cast<std::uint64_t>(begin - extent_.address);
+  const auto before = counts ? storage::cache_use(source_, offset, length) : std::nullopt;
+  Status status = storage::sync_mapping(begin, length, source_.path());
+  if (!counts || !status.ok()) return status;
+  if (before)
+    counts->bytes += before->dirty;
+  else
+    counts->bytes_known = false;
+  return status;
+}
+
+}  // namespace sill::window

@@ -1,0 +1,55 @@
+#pragma once
+// One rank's storage as this process sees it: its own, or that of a rank on the same node.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/status.hpp"
+#include "storage/fault_guard.hpp"
+#include "storage/source.hpp"
+
+namespace sill::window {
+
+// What this process did to make a segment durable; bytes, nanoseconds.
+struct SyncCounts {
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> count{0};
+  std::atomic<std::uint64_t> nanoseconds{0};
+  std::atomic<bool> bytes_known{true};
+};
+
+class StoredSegment {
+ public:
+  struct Extent {
+    std::byte* address = nullptr;  // of the first byte on storage
+    std::uint64_t length = 0;
+    std::uint64_t offset = 0;  // in the source
+    bool staged = false;
+    bool restored = false;  // the store held bytes here before
+  };
+  StoredSegment(storage::Source source, const Extent& extent) : source_(std::move(source)), extent_(extent) {}
+
+  // Brings the store to the extent's address: pages for a mapped one; its bytes for a staged one, if this process owns
+  // it.
+  Status attach(unsigned access_style, bool own, const std::string& window_name);
+  // Puts anonymous memory back in place of a mapped extent.
+  Status detach();
+  // Makes the bytes of [begin, end) that lie in the extent durable, and counts them if asked to.
+  Status sync(const std::byte* begin, const std::byte* end, SyncCounts* counts);
+  Status sync(SyncCounts* counts) { return sync(extent_.address, extent_.address + extent_.length, counts); }
+  Status advise(unsigned access_style);
+
+  storage::Source& source() { return source_; }
+  const Extent& extent() const { return extent_; }
+
+ private:
+  Status sync_mapped(std::byte* begin, std::uint64_t length, SyncCounts* counts);
+
+  storage::Source source_;
+  Extent extent_;
+  storage::FaultGuard guard_;
+  std::atomic<bool> name_durable_{false};
+};
+
+}  // namespace sill::window

@@ -1,0 +1,81 @@
+#include "window/stores.hpp"
+
+#include "base/log.hpp"
+#include "mpi/errors.hpp"
+#include "storage/sidecar.hpp"
+
+namespace sill::window {
+
+Result<storage::Source> open_store(const WindowHints& hints, const NameFields& fields) {
+  auto path = expand_filename(hints.filename, fields);
+  if (!path.ok()) return path.status();
+  return storage::Source::open({std::move(path).value(), hints.file_perm, hints.striping_factor, hints.striping_unit});
+}
+
+Status with_key(const Status& status) {
+  if (status.ok() || status.message().find("storage_alloc") != std::string::npos) return status;
+  return {status.cause(), "storage_alloc_filename=" + status.message()};
+}
+
+Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> requests, const WindowHints& hints,
+                            const NameFields& fields) {
+  Stores stores;
+  Opened mine;
+  Status status;
+  if (needs_store(requests[own.rank])) {
+    auto source = open_store(hints, fields);
+    status = with_key(source.status());
+    mine.cause = status.cause();
+    if (source.ok()) {
+      mine.open = true;
+      mine.created = source.value().created();
+      mine.identity = source.value().identity();
+      mine.size_at_open = source.value().size_at_open();
+      stores.mine_ = std::move(source).value();
+    }
+  }
+  auto opened = mpi::gather_records(own, mine);
+  if (!opened.ok()) return opened.status();
+  stores.opened_ = std::move(opened).value();
+  for (const Opened& store : stores.opened_) {
+    if (store.cause == Cause::ok) continue;
+    stores.undo();
+    return mpi::agree(own.comm, status);
+  }
+  auto paths = mpi::gather_strings(own, stores.mine_ ? stores.mine_->path() : "");
+  if (!paths.ok()) return paths.status();
+  stores.paths_ = std::move(paths).value();
+  return stores;
+}
+
+Status Stores::reserve(const mpi::OwnComm& own, std::span<const Placement> placements, Reserve how) {
+  const bool leads = mine_ && placements[own.rank].leader == own.rank;
+  Status status = leads ? mine_->check_unclaimed() : Status();
+  for (const Placement& placement : placements) {
+    if (!leads || placement.leader != own.rank) continue;
+    if (status.ok()) status = mine_->lock(placement.file_offset, placement.storage_length);
+  }
+  for (const Placement& placement : placements) {
+    if (!leads || placement.leader != own.rank) continue;
+    if (status.ok()) status = mine_->reserve(placement.file_offset, placement.storage_length, how);
+  }
+  return mpi::agree(own.comm, with_key(status));
+}
+
+void describe_store(const storage::Source& source, int rank, std::span<const Placement> placements,
+                    const WindowHints& hints, const NameFields& fields, std::span<const int> world_ranks) {
+  if (placements[rank].leader != rank) return;
+  storage::Sidecar sidecar{fields.job, fields.window, hints.unlink, {}};
+  for (std::size_t other = 0; other < placements.size(); ++other)
+    if (placements[other].leader == rank)
+      sidecar.segments.push_back({world_ranks[other], placements[other].file_offset, placements[other].storage_length});
+  if (const Status status = storage::write_sidecar(source, sidecar, hints.file_perm); !status.ok())
+    log(LogLevel::warn, status.message());
+}
+
+void Stores::undo() {
+  if (!mine_) return;
+  if (const Status status = mine_->undo(); !status.ok()) log(LogLevel::warn, status.message());
+}
+
+}  // namespace sill::window

@@ -1,0 +1,48 @@
+#pragma once
+// The stores of a window: every rank opens its own, one rank for each store makes room in it.
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hints.hpp"
+#include "base/status.hpp"
+#include "mpi/comm.hpp"
+#include "storage/source.hpp"
+#include "window/plan.hpp"
+
+namespace sill::window {
+
+class Stores {
+ public:
+  // Opens this rank's store if its request needs one, and learns of everybody's. Collective; all succeed or all fail.
+  static Result<Stores> open(const mpi::OwnComm& own, std::span<const Request> requests, const WindowHints& hints,
+                             const NameFields& fields);
+
+  const std::vector<Opened>& opened() const { return opened_; }
+  const std::string& path_of(int rank) const { return paths_[static_cast<std::size_t>(rank)]; }
+  const storage::StoreIdentity& identity_of(int rank) const { return opened_[static_cast<std::size_t>(rank)].identity; }
+  std::optional<storage::Source>& mine() { return mine_; }
+
+  // The leader of each store locks and reserves the bytes of all its ranks. Collective; all succeed or all fail.
+  Status reserve(const mpi::OwnComm& own, std::span<const Placement> placements, Reserve how);
+  // Takes back what open and reserve did. Local.
+  void undo();
+
+ private:
+  std::optional<storage::Source> mine_;
+  std::vector<Opened> opened_;
+  std::vector<std::string> paths_;
+};
+
+// Opens the file or device that the hints name.
+Result<storage::Source> open_store(const WindowHints& hints, const NameFields& fields);
+
+// The leader of a store describes it in a sidecar. Local; a sidecar that can't be written is a warning.
+void describe_store(const storage::Source& source, int rank, std::span<const Placement> placements,
+                    const WindowHints& hints, const NameFields& fields, std::span<const int> world_ranks);
+
+// A store's error names the hint that led to it.
+Status with_key(const Status& status);
+
+}  // namespace sill::window

@@ -1,0 +1,211 @@
+#include "window/window.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "mpi/below.hpp"
+#include "mpi/errors.hpp"
+#include "storage/page_cache.hpp"
+#include "storage/sidecar.hpp"
+
+namespace sill::window {
+namespace {
+
+std::atomic<int> translated_windows{0};
+// Counts windows that came or went: a remembered answer of find() is good as long as it stands still.
+std::atomic<std::uint64_t> generation{1};
+
+std::mutex open_mutex;
+std::vector<std::unique_ptr<Window>>& open_list() {
+  static auto* all = new std::vector<std::unique_ptr<Window>>;  // outlives static destructors of the program
+  return *all;
+}
+
+int window_keyval() {
+  static std::once_flag once;
+  static int keyval = MPI_KEYVAL_INVALID;
+  std::call_once(
+      once, [] { mpi::below().Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &keyval, nullptr); });
+  return keyval;
+}
+
+Window* look_up(MPI_Win win) {
+  Window* window = nullptr;
+  int found = 0;
+  const bool got = mpi::below().Win_get_attr(win, window_keyval(), &window, &found) == MPI_SUCCESS;
+  return got && found ? window : nullptr;
+}
+
+}  // namespace
+
+bool any_translated() { return translated_windows.load(std::memory_order_relaxed) != 0; }
+
+Window* find(MPI_Win win) {
+  struct Remembered {
+    std::uint64_t generation = 0;
+    MPI_Win win = MPI_WIN_NULL;
+    Window* window = nullptr;
+  };
+  thread_local Remembered last;
+  const std::uint64_t now = generation.load(std::memory_order_acquire);
+  if (last.generation == now && last.win == win) return last.window;
+  if (win == MPI_WIN_NULL) return nullptr;
+  {
+    const std::lock_guard lock(open_mutex);
+    if (open_list().empty()) return nullptr;
+  }
+  last = {now, win, look_up(win)};
+  return last.window;
+}
+
+Status enter(MPI_Win win, std::unique_ptr<Window> window) {
+  if (const int code = mpi::below().Win_set_attr(win, window_keyval(), window.get()); code != MPI_SUCCESS)
+    return mpi::from_code(code, "MPI_Win_set_attr");
+  if (window->hidden().translated) ++translated_windows;
+  const std::lock_guard lock(open_mutex);
+  open_list().push_back(std::move(window));
+  ++generation;
+  return {};
+}
+
+std::unique_ptr<Window> leave(Window* window) {
+  const std::lock_guard lock(open_mutex);
+  ++generation;
+  auto& all = open_list();
+  const auto at = std::find_if(all.begin(), all.end(), [&](const auto& open) { return open.get() == window; });
+  if (at == all.end()) return nullptr;
+  auto left = std::move(*at);
+  all.erase(at);
+  if (left->hidden().translated) --translated_windows;
+  return left;
+}
+
+std::vector<Window*> open_windows() {
+  const std::lock_guard lock(open_mutex);
+  std::vector<Window*> windows;
+  for (const auto& window : open_list()) windows.push_back(window.get());
+  return windows;
+}
+
+Window::Window(Allocation allocation) : allocation_(std::move(allocation)) {
+  const Placement& mine = placements()[rank()];
+  attributes_ = {base(rank()), static_cast<MPI_Aint>(mine.size), static_cast<int>(mine.disp_unit), allocation_.flavor};
+}
+
+void Window::add(std::shared_ptr<StoredSegment> segment, bool own) {
+  if (own) path_ = segment->source().path();
+  const auto& extent = segment->extent();
+  ranges_.push_back({segment, extent.address, extent.address, extent.address + extent.length, own});
+  if (own) std::rotate(ranges_.begin(), ranges_.end() - 1, ranges_.end());
+}
+
+void Window::add_range(std::shared_ptr<StoredSegment> segment, const void* attached, const std::byte* begin,
+                       const std::byte* end) {
+  const std::lock_guard lock(mutex_);
+  if (path_.empty()) path_ = segment->source().path();
+  ranges_.push_back({std::move(segment), attached, begin, end, true});
+}
+
+void Window::drop_range(const void* attached) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(ranges_, [&](const Range& range) { return range.attached == attached; });
+}
+
+StoredSegment* Window::own_segment() const {
+  return !ranges_.empty() && ranges_.front().own ? ranges_.front().segment.get() : nullptr;
+}
+
+Status Window::sync() {
+  // The standard's part of MPI_Win_sync: all windows here are in the unified model, so a full fence is enough.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Range> ranges;
+  {
+    const std::lock_guard lock(mutex_);
+    ranges = ranges_;
+  }
+  Status first;
+  for (const Range& range : ranges) {
+    const Status status = range.segment->sync(range.begin, range.end, &counts_);
+    if (first.ok()) first = status;
+    if (status.ok() && range.own) storage::touch_sidecar(range.segment->source());
+  }
+  counts_.nanoseconds += static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+  if (first.ok()) ++counts_.count;
+  return first;
+}
+
+bool Window::restored() const {
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [](const Range& range) { return range.own && range.segment->extent().restored; });
+}
+
+Window::Stats Window::stats() {
+  Stats stats;
+  storage::CacheUse use;
+  bool use_known = true;
+  const std::lock_guard lock(mutex_);
+  for (const Range& range : ranges_) {
+    if (!range.own) continue;
+    const auto& extent = range.segment->extent();
+    const auto offset = extent.offset + static_cast<std::uint64_t>(range.begin - extent.address);
+    const auto length = static_cast<std::uint64_t>(range.end - range.begin);
+    stats.storage += length;
+    const auto part = storage::cache_use(range.segment->source(), offset, length);
+    use_known = use_known && part;
+    use.resident += part ? part->resident : 0;
+    use.dirty += part ? part->dirty : 0;
+  }
+  if (allocated()) stats.memory = placements()[rank()].size - stats.storage;
+  if (use_known) stats.resident = use.resident;
+  if (use_known) stats.dirty = use.dirty;
+  if (counts_.bytes_known) stats.synced = counts_.bytes;
+  stats.syncs = counts_.count;
+  stats.nanoseconds = counts_.nanoseconds;
+  return stats;
+}
+
+Status Window::advise(unsigned access_style) {
+  for (const Range& range : ranges_)
+    if (Status status = range.segment->advise(access_style); !status.ok()) return status;
+  return {};
+}
+
+Status Window::close() {
+  if (!allocated()) return {};
+  // Nobody may still be putting into a segment that is being synced for the last time.
+  if (const int code = mpi::below().Barrier(comm()->comm); code != MPI_SUCCESS)
+    return mpi::from_code(code, "MPI_Barrier");
+  const bool keep = !allocation_.hints.discard && !allocation_.hints.unlink;
+  Status status = keep ? sync() : Status();
+  // With one rank the library's memory may be a piece of the heap: it must get back plain memory.
+  if (StoredSegment* own = own_segment()) {
+    if (status.ok() && comm()->size == 1) status = own->detach();
+    const Status finished = finish_file(*own);
+    if (status.ok()) status = finished;
+  }
+  return mpi::agree(comm()->comm, status);
+}
+
+Status Window::finish_file(StoredSegment& segment) {
+  const bool leads = placements()[rank()].leader == rank();
+  if (!leads) return {};
+  Status status;
+  if (allocation_.hints.unlink) {
+    status = segment.source().remove();
+    storage::remove_sidecar(segment.source());
+  }
+  segment.source().unlock();
+  return status;
+}
+
+void Window::reopen() {
+  StoredSegment* own = own_segment();
+  if (!allocated() || !own || comm()->size > 1) return;
+  if (const Status status = own->attach(allocation_.hints.access_style, true, allocation_.name); !status.ok())
+    mpi::to_code(status);
+}
+
+}  // namespace sill::window

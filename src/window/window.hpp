@@ -1,0 +1,128 @@
+#pragma once
+// What Sill knows of one MPI window. It hangs on the window as a cached attribute.
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/hints.hpp"
+#include "base/status.hpp"
+#include "mpi/comm.hpp"
+#include "window/hidden.hpp"
+#include "window/plan.hpp"
+#include "window/segment.hpp"
+
+namespace sill::window {
+
+class Window {
+ public:
+  // A window that Sill allocated; `flavor` is the one the user asked for.
+  struct Allocation {
+    int flavor = MPI_WIN_FLAVOR_ALLOCATE;
+    std::shared_ptr<const mpi::OwnComm> comm;
+    std::vector<Placement> placements;
+    Hidden hidden;
+    WindowHints hints;
+    std::string name;  // its number, for messages and tables
+  };
+  // Bytes, but for the last two; no value where the kernel can't tell.
+  struct Stats {
+    std::uint64_t memory = 0;
+    std::uint64_t storage = 0;
+    std::optional<std::uint64_t> resident;
+    std::optional<std::uint64_t> dirty;
+    std::optional<std::uint64_t> synced;
+    std::uint64_t syncs = 0;
+    std::uint64_t nanoseconds = 0;
+  };
+  explicit Window(Allocation allocation);
+  // A window of the user's own making (MPI_Win_create, dynamic), over memory of MPI_Alloc_mem.
+  Window() = default;
+
+  // Whether Sill allocated the window, and so answers for its attributes.
+  bool allocated() const { return !placements().empty(); }
+  int rank() const { return allocation_.comm ? allocation_.comm->rank : 0; }
+  const std::string& name() const { return allocation_.name; }
+  const std::string& path() const { return path_; }
+  bool restored() const;
+  // This rank's numbers.
+  Stats stats();
+  const std::vector<Placement>& placements() const { return allocation_.placements; }
+  const mpi::OwnComm* comm() const { return allocation_.comm.get(); }
+  const Hidden& hidden() const { return allocation_.hidden; }
+  WindowHints& hints() { return allocation_.hints; }
+  SyncCounts& counts() { return counts_; }
+
+  // What MPI_Win_get_attr answers, at addresses that live as long as the window.
+  struct Attributes {
+    void* base = nullptr;
+    MPI_Aint size = 0;
+    int disp_unit = 1;
+    int flavor = 0;
+  };
+  Attributes& attributes() { return attributes_; }
+
+  // The base of a rank's segment in this process; nullptr where it can't be seen.
+  std::byte* base(int target) const { return allocation_.hidden.bases[target]; }
+  // The displacement that the hidden window needs to reach the same byte.
+  MPI_Aint translate(int target, MPI_Aint disp) const {
+    if (target < 0 || target >= static_cast<int>(placements().size())) return disp;
+    return disp * static_cast<MPI_Aint>(placements()[target].disp_unit) + allocation_.hidden.shifts[target];
+  }
+
+  // Adds storage to what sync covers: this process's own, or another rank's on this node.
+  void add(std::shared_ptr<StoredSegment> segment, bool own);
+  // The same for a part of it, and the way back. Used for memory of MPI_Alloc_mem.
+  void add_range(std::shared_ptr<StoredSegment> segment, const void* attached, const std::byte* begin,
+                 const std::byte* end);
+  void drop_range(const void* attached);
+  bool has_storage() const { return !ranges_.empty(); }
+  StoredSegment* own_segment() const;
+
+  // Makes durable all that this rank stored, or put on this node, and all that was put into its segment and completed.
+  Status sync();
+  // Passes a changed access_style to the kernel.
+  Status advise(unsigned access_style);
+  // Ends the storage side of the window, before the hidden window is freed. Collective.
+  Status close();
+  // Undoes a close when the MPI library then refused to free the window.
+  void reopen();
+
+ private:
+  struct Range {
+    std::shared_ptr<StoredSegment> segment;
+    const void* attached;  // the address it was attached by
+    const std::byte* begin;
+    const std::byte* end;
+    bool own;
+  };
+  Status finish_file(StoredSegment& segment);
+
+  Allocation allocation_;
+  Attributes attributes_;
+  std::string path_;           // of this rank's own store, for tables
+  std::mutex mutex_;           // guards ranges_ while memory is attached and detached
+  std::vector<Range> ranges_;  // own storage first
+  SyncCounts counts_;
+};
+
+// --- the way from a handle to its window ---------------------------------------------------------------------------
+
+// The window behind a handle; nullptr for windows that Sill has nothing to do with. Fast: threads remember the last
+// one.
+Window* find(MPI_Win win);
+// Hangs a window on its handle.
+Status enter(MPI_Win win, std::unique_ptr<Window> window);
+// Takes the window of a handle that has been freed.
+std::unique_ptr<Window> leave(Window* window);
+// All windows that are open in this process.
+std::vector<Window*> open_windows();
+// True if any window needs its displacements translated: the one question every RMA call asks.
+bool any_translated();
+
+}  // namespace sill::window
