@@ -62,6 +62,8 @@ TEST(TomlRules, ErrorsNamePathLineAndReason) {
       {"[windows]\nalloc_type = 'memory'\nalloc_type = 'storage'\n", "/c/sill.toml:3: "},
       {"[windows\n", "/c/sill.toml:1: "},
       {"[=]\n", "/c/sill.toml:1: "},
+      {"[windows]\n\"\xc3\xa9\" = 1\n", "/c/sill.toml:2: unknown key '\xc3\xa9'"},
+      {"[windows]\nalloc_type = \xc3\xa9\n", "/c/sill.toml:2: "},
       {"[\n", "/c/sill.toml:1: "},
       {"\xff\xfe", "/c/sill.toml:1: "}};
   for (const auto& [text, reason] : texts) {
