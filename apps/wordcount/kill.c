@@ -6,7 +6,7 @@
 #include "show.h"
 
 static struct {
-  bool armed, due;
+  bool armed, due, last;
   int rank;
   enum kill_stage stage;
   double at;
@@ -19,11 +19,14 @@ void kill_prepare(const struct options* options, int rank) {
   plan.at = options->kill_at;
 }
 
-void kill_set_share(double share) { plan.due = plan.armed && share >= plan.at; }
+void kill_set_share(double share) {
+  plan.due = plan.armed && share >= plan.at;
+  plan.last = share >= 1;
+}
 
 bool kill_is_due(enum kill_stage stage) {
-  /* A rank that got no task late enough dies in the next sync instead. */
-  return plan.due && (stage == plan.stage || (stage == KILL_SYNC && plan.stage == KILL_TASK));
+  /* A rank that got no task late enough dies in the last sync instead. */
+  return plan.due && (stage == plan.stage || (stage == KILL_SYNC && plan.stage == KILL_TASK && plan.last));
 }
 
 void kill_in(enum kill_stage stage) {

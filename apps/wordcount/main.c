@@ -28,7 +28,8 @@ struct work {
   struct control control;
   struct dictionary dictionary;
   struct run run;
-  uint64_t done; /* tasks in the committed table */
+  bool storage_known; /* how much of the table is dirty and synced */
+  uint64_t done;      /* tasks in the committed table */
   uint64_t restored_words;
   double begin;         /* MPI_Wtime() */
   double shown, synced; /* times of the last progress, the last sync */
@@ -38,9 +39,9 @@ static int report_storage(struct work* work) {
   if (!work->table.on_storage) return 0;
   sill_win_stats stats;
   TRY_MPI(sill_win_get_stats(work->table.window, &stats));
-  /* Kernels before 6.5 can't tell; then there is nothing to show. */
-  struct report report = {stats.dirty_bytes == SILL_UNKNOWN ? 0 : stats.dirty_bytes,
-                          stats.synced_bytes == SILL_UNKNOWN ? 0 : stats.synced_bytes};
+  work->storage_known = stats.dirty_bytes != SILL_UNKNOWN && stats.synced_bytes != SILL_UNKNOWN;
+  if (!work->storage_known) return 0; /* a kernel before 6.5 */
+  struct report report = {stats.dirty_bytes, stats.synced_bytes};
   return control_report(&work->control, &report);
 }
 
@@ -56,7 +57,7 @@ static int measure(struct work* work, struct progress* progress) {
                                 .syncs = work->table.commits,
                                 .dirty = storage.dirty,
                                 .synced = storage.synced,
-                                .on_storage = work->table.on_storage,
+                                .storage_known = work->storage_known,
                                 .seconds = MPI_Wtime() - work->begin,
                                 .left_s = -1};
   double bytes_here = (double)(state.bytes - work->run.restored_bytes);

@@ -70,7 +70,8 @@ static void show_event(const struct progress* progress) {
          ", \"words_per_s\": %.0f, \"seconds\": %.3f, \"left_s\": %.1f, \"syncs\": %" PRIu64,
          progress->bytes, progress->bytes_total, progress->words, progress->words_per_s, progress->seconds,
          progress->left_s, progress->syncs);
-  if (progress->on_storage) printf(", \"dirty\": %" PRIu64 ", \"synced\": %" PRIu64, progress->dirty, progress->synced);
+  if (progress->storage_known)
+    printf(", \"dirty\": %" PRIu64 ", \"synced\": %" PRIu64, progress->dirty, progress->synced);
   puts("}");
 }
 
@@ -82,7 +83,7 @@ void show_progress(const struct progress* progress) {
     printf("%s  %.1f of %.1f MB  %3.0f %%  %5.2f M words/s", show.mode == PROGRESS_LINE ? "\r\033[K" : "",
            megabytes(progress->bytes), megabytes(progress->bytes_total),
            percent(progress->bytes, progress->bytes_total), progress->words_per_s / 1e6);
-    if (progress->on_storage)
+    if (progress->storage_known)
       printf("  dirty %.1f MB  synced %.1f MB  sync %" PRIu64, megabytes(progress->dirty), megabytes(progress->synced),
              progress->syncs);
     if (progress->left_s >= 0) printf("  %.0f s left", progress->left_s);

@@ -12,8 +12,8 @@ struct progress {
   uint64_t bytes, bytes_total;
   uint64_t words;
   uint64_t syncs;         /* since the table was new */
-  uint64_t dirty, synced; /* bytes of all ranks; only if on_storage */
-  bool on_storage;
+  uint64_t dirty, synced; /* bytes of all ranks; only if storage_known */
+  bool storage_known;
   double seconds;     /* since this run began to count */
   double words_per_s; /* of this run */
   double left_s;      /* negative while nobody can tell */
