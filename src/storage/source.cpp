@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -79,6 +80,7 @@ Source& Source::operator=(Source&& other) noexcept {
   fd_ = std::exchange(other.fd_, -1);
   path_ = std::move(other.path_);
   identity_ = other.identity_;
+  device_ = other.device_;
   is_device_ = other.is_device_;
   created_ = other.created_;
   grown_ = other.grown_;
@@ -97,9 +99,11 @@ Status Source::adopt(int fd) {
   if (::fstat(fd, &found) != 0) return errno_status(errno, path_);
   if (Status kind = check_kind(path_, found.st_mode); !kind.ok()) return kind;
   is_device_ = S_ISBLK(found.st_mode);
+  device_ = found.st_dev;
   identity_.inode = is_device_ ? 0 : found.st_ino;
-  identity_.device = is_device_ ? found.st_rdev : found.st_dev;
-  identity_.local = is_device_ || is_local_file_system(fd);
+  const bool local = is_device_ || is_local_file_system(fd);
+  identity_.machine = local ? machine_identity() : 0;
+  identity_.device = !local ? std::hash<std::string>{}(path_) : is_device_ ? found.st_rdev : found.st_dev;
   size_at_open_ = static_cast<std::uint64_t>(found.st_size);
   if (is_device_ && ::ioctl(fd, BLKGETSIZE64, &size_at_open_) != 0) return errno_status(errno, path_);
   if (const int flags = ::fcntl(fd, F_GETFL); flags < 0 || ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0)
@@ -241,7 +245,7 @@ Status Source::remove() const {
   struct stat named;
   if (is_device_) return {};
   if (::lstat(path_.c_str(), &named) != 0) return errno == ENOENT ? Status() : errno_status(errno, path_);
-  if (named.st_ino != identity_.inode || named.st_dev != identity_.device)
+  if (named.st_ino != identity_.inode || named.st_dev != device_)
     return {Cause::bad_file, path_ + ": is not the window's file any more; not deleted"};
   if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return errno_status(errno, path_);
   return {};

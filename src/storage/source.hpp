@@ -20,11 +20,11 @@ struct SourceConfig {
   std::optional<std::uint64_t> striping_unit;  // bytes on one device before the next
 };
 
-// Tells whether two ranks opened the same thing. `local` stores (a disk of this machine) are the same only on one node.
+// Tells whether two ranks opened the same thing, on one node or on several.
 struct StoreIdentity {
-  std::uint64_t device = 0;
+  std::uint64_t machine = 0;  // of a local disk: the running kernel; 0 for a file system that machines share
+  std::uint64_t device = 0;   // there: of the kernel; else of type and path, for device numbers differ between machines
   std::uint64_t inode = 0;
-  bool local = true;
   friend bool operator==(const StoreIdentity&, const StoreIdentity&) = default;
 };
 
@@ -72,6 +72,7 @@ class Source {
   int fd_ = -1;
   std::string path_;  // absolute, without links
   StoreIdentity identity_;
+  dev_t device_ = 0;
   bool is_device_ = false;
   bool created_ = false;
   bool grown_ = false;

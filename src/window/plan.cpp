@@ -13,15 +13,11 @@ namespace {
 using storage::round_down;
 using storage::round_up;
 
-bool same_store(const Opened& a, const Opened& b, bool same_node) {
-  return a.open && b.open && a.identity == b.identity && (same_node || !a.identity.local);
-}
-
-int leader_of(std::size_t rank, std::span<const Request> requests, std::span<const Opened> opened) {
-  for (std::size_t other = 0; other < rank; ++other)
-    if (same_store(opened[other], opened[rank], requests[other].node == requests[rank].node))
-      return static_cast<int>(other);
-  return static_cast<int>(rank);
+int leader_of(std::size_t rank, std::span<const Opened> opened) {
+  const auto first = std::find_if(opened.begin(), opened.end(), [&](const Opened& other) {
+    return other.open && other.identity == opened[rank].identity;
+  });
+  return static_cast<int>(first - opened.begin());
 }
 
 // Where `factor` is decided: a segment's bytes on storage. The border between memory and storage is the border of a
@@ -175,7 +171,7 @@ std::vector<Placement> place(std::span<const Request> requests, std::span<const 
     placement.size = request.size;
     placement.disp_unit = request.disp_unit;
     if (!opened[rank].open) continue;
-    placement.leader = leader_of(rank, requests, opened);
+    placement.leader = leader_of(rank, opened);
     std::uint64_t& before = taken[{placement.leader, request.offset}];
     split(request, request.offset + (request.layout == Layout::consecutive ? before : 0), page, placement);
     before += placement.storage_length;

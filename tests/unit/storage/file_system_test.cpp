@@ -16,7 +16,8 @@ TEST(FileSystem, TmpfsIsLocal) {
   const test::Mounted mounted(1u << 20);
   const Source source = test::open_source(mounted / "w");
   EXPECT_TRUE(is_local_file_system(source.fd()));
-  EXPECT_TRUE(source.identity().local);
+  EXPECT_EQ(source.identity().machine, machine_identity());
+  EXPECT_NE(machine_identity(), 0u) << "0 stands for what machines share";
 }
 
 TEST(FileSystem, StripingThatCanNotBeIsReportedAsNotApplied) {
