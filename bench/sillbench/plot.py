@@ -28,7 +28,8 @@ def draw(results: Results, path: Path) -> None:
         for name, ax in zip(names, line):
             row(ax, results, name)
             ax.grid(alpha=0.3)
-        line[0].legend(fontsize=7)
+        for ax in [ax for ax in line if ax.get_legend_handles_labels()[0]][:1]:
+            ax.legend(fontsize=7)
     kind = "plain against plain" if results["options"]["null"] else "Sill's storage windows against memory windows"
     figure.suptitle(f"{kind}, {results['machine']['processor']}, {results['created']}")
     figure.savefig(path, dpi=110)
