@@ -1,7 +1,9 @@
-// Random texts, always the same ones: seeds that are right or nearly so, mutated by bytes and by words of the grammar.
+// Random texts: right or nearly so at first, then mutated by bytes and by words of the grammar. The same texts in each
+// run, unless SILL_FUZZ_SEED (a number) and SILL_FUZZ_MS (milliseconds for a property) ask for others, and for more.
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -78,13 +80,18 @@ class Mutator {
   Words words_;
 };
 
-// Feeds mutated texts to a property for a second, and mutates further what has come before.
+unsigned long setting(const char* name, unsigned long otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::stoul(text) : otherwise;
+}
+
+// Feeds mutated texts to a property for about a second, and mutates further what has come before.
 void feed(void (*property)(std::string_view), Words texts) {
-  constexpr auto time = std::chrono::milliseconds(1200);
+  const std::chrono::milliseconds time(setting("SILL_FUZZ_MS", 1200));
   constexpr std::size_t most_texts = 2000;
   constexpr std::size_t largest_text = 400;
   constexpr int least_runs = 1000;
-  Mutator mutator(20180721);
+  Mutator mutator(static_cast<unsigned>(setting("SILL_FUZZ_SEED", 20180721)));
   for (const std::string& text : texts) property(text);
   const auto end = std::chrono::steady_clock::now() + time;
   int runs = 0;

@@ -1,0 +1,387 @@
+#include "window/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+
+#include "storage/mapping.hpp"
+
+namespace sill::window {
+namespace {
+
+constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t gib = 1ull << 30;
+
+// A rank that puts `share` of `size` bytes on storage.
+Request request_of(std::uint64_t size, double share = 1.0, std::uint64_t offset = 0) {
+  WindowHints hints;
+  hints.alloc_type = AllocType::storage;
+  hints.factor.share = share;
+  hints.offset = offset;
+  return make_request(hints, size, 8);
+}
+
+// A rank's store: the number stands for a file. Machine 0: on a file system that machines share.
+Opened store(std::uint64_t number, std::uint64_t machine = 1) {
+  Opened opened;
+  opened.open = true;
+  opened.identity = {.machine = machine, .device = 1, .inode = number};
+  return opened;
+}
+
+Placement place_one(const Request& request) {
+  return place(std::vector{request}, std::vector{store(1)}, page, false).front();
+}
+
+TEST(MakeRequest, TakesWhatRanksMustKnowFromTheHints) {
+  WindowHints hints;
+  hints.alloc_type = AllocType::storage;
+  hints.offset = 100;
+  hints.factor = {.automatic = false, .share = 0.25};
+  hints.order = Order::storage_first;
+  hints.layout = Layout::overlap;
+  hints.engine = Engine::staged;
+  hints.reserve = Reserve::sparse;
+  hints.unlink = true;
+  hints.discard = true;
+  const Request request = make_request(hints, 4096, 8);
+  EXPECT_EQ(request.size, 4096u);
+  EXPECT_EQ(request.disp_unit, 8);
+  EXPECT_EQ(request.offset, 100u);
+  EXPECT_EQ(request.share, 0.25);
+  EXPECT_EQ(request.order, Order::storage_first);
+  EXPECT_EQ(request.layout, Layout::overlap);
+  EXPECT_EQ(request.engine, Engine::staged);
+  EXPECT_EQ(request.reserve, Reserve::sparse);
+  EXPECT_TRUE(request.unlink && request.discard);
+}
+
+TEST(MakeRequest, AMemoryWindowHasNoShare) {
+  const Request request = make_request({}, 4096, 1);
+  EXPECT_EQ(request.share, 0.0);
+  EXPECT_FALSE(needs_store(request));
+}
+
+TEST(NeedsStore, WhenThereAreBytesForIt) {
+  EXPECT_TRUE(needs_store(request_of(1)));
+  EXPECT_TRUE(needs_store(request_of(1, 0.001)));
+  EXPECT_FALSE(needs_store(request_of(0)));
+  EXPECT_FALSE(needs_store(request_of(4096, 0.0)));
+}
+
+TEST(CheckAgreement, SaysWhichRankDiffersInWhat) {
+  std::vector<Request> same(4, request_of(4096));
+  same[2].size = 100;
+  same[2].offset = 512;
+  same[2].share = 0.5;
+  same[2].disp_unit = 1;
+  EXPECT_TRUE(check_agreement(same).ok()) << "these may differ";
+  const std::pair<const char*, void (*)(Request&)> changes[] = {
+      {"alloc_type", [](Request& request) { request.alloc_type = AllocType::memory; }},
+      {"storage_alloc_order", [](Request& request) { request.order = Order::storage_first; }},
+      {"storage_alloc_layout", [](Request& request) { request.layout = Layout::overlap; }},
+      {"storage_alloc_engine", [](Request& request) { request.engine = Engine::staged; }},
+      {"storage_alloc_reserve", [](Request& request) { request.reserve = Reserve::sparse; }},
+      {"storage_alloc_unlink", [](Request& request) { request.unlink = true; }},
+      {"storage_alloc_discard", [](Request& request) { request.discard = true; }},
+      {"SILL_WINDOW_PATH", [](Request& request) { request.path = PathWish::create; }}};
+  for (const auto& [key, change] : changes) {
+    std::vector<Request> requests = same;
+    change(requests[3]);
+    const Status status = check_agreement(requests);
+    EXPECT_EQ(status.cause(), Cause::hints_differ) << key;
+    EXPECT_TRUE(status.message().starts_with(key)) << status.message();
+    EXPECT_NE(status.message().find("rank 3"), std::string::npos) << status.message();
+  }
+}
+
+// Ranks of one node that put what does not fit on storage.
+std::vector<Request> automatic(std::size_t ranks, std::uint64_t size, std::uint64_t available) {
+  Request request = request_of(size);
+  request.automatic = true;
+  request.available_memory = available;
+  return std::vector<Request>(ranks, request);
+}
+
+TEST(ResolveAutomatic, WhatFitsStaysInMemory) {
+  auto requests = automatic(4, gib, 8 * gib);
+  resolve_automatic(requests);
+  for (const Request& request : requests) EXPECT_EQ(request.share, 0.0);
+}
+
+TEST(ResolveAutomatic, WhatExceedsNineTenthsOfTheNodeGoesToStorageInEqualShares) {
+  auto requests = automatic(4, gib, 2 * gib);
+  requests[3].size = 3 * gib;
+  resolve_automatic(requests);
+  for (const Request& request : requests) EXPECT_NEAR(request.share, (6 - 0.9 * 2) / 6, 1e-9);
+}
+
+TEST(ResolveAutomatic, TheRankThatSeesLeastMemoryDecides) {
+  auto requests = automatic(2, gib, 8 * gib);
+  requests[1].available_memory = gib;
+  resolve_automatic(requests);
+  for (const Request& request : requests) EXPECT_NEAR(request.share, (2 - 0.9) / 2, 1e-9);
+}
+
+TEST(ResolveAutomatic, EachNodeDecidesForItself) {
+  auto requests = automatic(4, gib, 100 * gib);
+  for (std::size_t rank : {2u, 3u}) {
+    requests[rank].node = 2;
+    requests[rank].available_memory = gib;
+  }
+  resolve_automatic(requests);
+  EXPECT_EQ(requests[0].share, 0.0);
+  EXPECT_EQ(requests[1].share, 0.0);
+  EXPECT_NEAR(requests[2].share, (2 - 0.9) / 2, 1e-9);
+  EXPECT_EQ(requests[2].share, requests[3].share);
+}
+
+TEST(ResolveAutomatic, NoMemoryMeansAllOnStorageAndAskedSharesStay) {
+  auto requests = automatic(2, gib, 0);
+  requests.push_back(request_of(gib, 0.25));
+  requests.push_back(automatic(1, 0, 0).front());
+  resolve_automatic(requests);
+  EXPECT_EQ(requests[0].share, 1.0);
+  EXPECT_EQ(requests[2].share, 0.25);
+}
+
+TEST(Place, AWindowInMemoryHasNoStorage) {
+  const auto placements = place(std::vector{request_of(5000, 0.0)}, std::vector{Opened()}, page, false);
+  EXPECT_EQ(placements[0].size, 5000u);
+  EXPECT_EQ(placements[0].leader, -1);
+  EXPECT_EQ(placements[0].storage_length, 0u);
+  EXPECT_FALSE(placements[0].mapped());
+}
+
+TEST(Place, AnUnalignedOffsetShiftsTheBase) {
+  const Placement placement = place_one(request_of(1000, 1.0, 5000));
+  EXPECT_EQ(placement.file_offset, 5000u);
+  EXPECT_EQ(placement.storage_length, 1000u);
+  EXPECT_EQ(placement.shift, 5000u % page);
+  EXPECT_TRUE(placement.mapped());
+}
+
+// The border is that of a page, and the rounding gives storage more.
+TEST(Place, MemoryFirstHasItsBorderInFavourOfStorage) {
+  for (const double share : {0.25, 0.5, 0.8}) {
+    const Placement placement = place_one(request_of(100'000, share));
+    EXPECT_EQ(placement.storage_begin + placement.storage_length, 100'000u);
+    EXPECT_EQ(placement.storage_begin % page, 0u);
+    EXPECT_GE(static_cast<double>(placement.storage_length), share * 100'000);
+    EXPECT_LT(static_cast<double>(placement.storage_length), share * 100'000 + page);
+    EXPECT_EQ(placement.file_offset, 0u);
+    EXPECT_TRUE(placement.mapped());
+  }
+}
+
+TEST(Place, StorageFirstHasItsBorderInFavourOfStorage) {
+  for (const double share : {0.25, 0.5, 0.8}) {
+    Request request = request_of(100'000, share, 100);
+    request.order = Order::storage_first;
+    const Placement placement = place_one(request);
+    EXPECT_EQ(placement.storage_begin, 0u);
+    EXPECT_EQ((placement.shift + placement.storage_length) % page, 0u);
+    EXPECT_GE(static_cast<double>(placement.storage_length), share * 100'000);
+    EXPECT_LT(static_cast<double>(placement.storage_length), share * 100'000 + page);
+    EXPECT_TRUE(placement.mapped());
+  }
+}
+
+// Memory before storage needs a page border in the file; without one the bytes are copied.
+TEST(Place, MemoryFirstAtAnUnalignedOffsetIsStaged) {
+  const Placement placement = place_one(request_of(100'000, 0.5, 100));
+  EXPECT_TRUE(placement.staged);
+  EXPECT_EQ(placement.file_offset, 100u);
+}
+
+TEST(Place, TheStagedEngineMapsNothing) {
+  Request request = request_of(100'000);
+  request.engine = Engine::staged;
+  const Placement placement = place_one(request);
+  EXPECT_TRUE(placement.staged);
+  EXPECT_FALSE(placement.mapped());
+  EXPECT_EQ(placement.storage_length, 100'000u);
+}
+
+TEST(Place, RanksOfOneFileLieOneAfterAnother) {
+  const std::vector requests = {request_of(1000, 1.0, 50), request_of(0, 1.0, 50), request_of(4, 1.0, 50),
+                                request_of(5000, 1.0, 50)};
+  const std::vector opened = {store(7), Opened(), store(7), store(7)};
+  const auto placements = place(requests, opened, page, false);
+  EXPECT_EQ(placements[0].file_offset, 50u);
+  EXPECT_EQ(placements[2].file_offset, 1050u);
+  EXPECT_EQ(placements[3].file_offset, 1054u);
+  EXPECT_EQ(placements[1].leader, -1);
+  for (const std::size_t rank : {0u, 2u, 3u}) EXPECT_EQ(placements[rank].leader, 0) << rank;
+}
+
+TEST(Place, RanksThatNameAnOffsetOfTheirOwnAreApart) {
+  const std::vector requests = {request_of(1000, 1.0, 0), request_of(1000, 1.0, 8192), request_of(10, 1.0, 0)};
+  const auto placements = place(requests, std::vector(3, store(7)), page, false);
+  EXPECT_EQ(placements[1].file_offset, 8192u);
+  EXPECT_EQ(placements[2].file_offset, 1000u);
+}
+
+TEST(Place, OverlapPutsRanksOnTopOfEachOther) {
+  std::vector requests(3, request_of(1000, 1.0, 50));
+  for (Request& request : requests) request.layout = Layout::overlap;
+  for (const Placement& placement : place(requests, std::vector(3, store(7)), page, false)) {
+    EXPECT_EQ(placement.file_offset, 50u);
+    EXPECT_EQ(placement.leader, 0);
+  }
+}
+
+TEST(Place, ALocalFileOfAnotherMachineIsAnotherFile) {
+  const std::vector requests(4, request_of(1000));
+  const auto local = place(requests, std::vector{store(7, 1), store(7, 1), store(7, 2), store(7, 2)}, page, false);
+  EXPECT_EQ(local[1].leader, 0);
+  EXPECT_EQ(local[2].leader, 2);
+  EXPECT_EQ(local[3].leader, 2);
+  EXPECT_EQ(local[3].file_offset, 1000u);
+  const auto shared = place(requests, std::vector(4, store(7, 0)), page, false);
+  EXPECT_EQ(shared[3].leader, 0);
+  EXPECT_EQ(shared[3].file_offset, 3000u);
+}
+
+TEST(PlaceContiguous, OneFileForAllIsMappedWhateverTheSizes) {
+  const std::vector requests = {request_of(1000, 1.0, 100), request_of(4, 1.0, 100), request_of(9000, 1.0, 100)};
+  for (const Placement& placement : place(requests, std::vector(3, store(7)), page, true)) {
+    EXPECT_TRUE(placement.mapped());
+    EXPECT_EQ(placement.shift, 100u);
+  }
+}
+
+TEST(PlaceContiguous, AFileForEachIsMappedIfSegmentsAreWholePages) {
+  const std::vector opened = {store(1), store(2), store(3)};
+  for (const Placement& placement : place(std::vector(3, request_of(2 * page)), opened, page, true)) {
+    EXPECT_TRUE(placement.mapped());
+    EXPECT_EQ(placement.shift, 0u);
+  }
+  for (const Placement& placement : place(std::vector(3, request_of(1000)), opened, page, true)) {
+    EXPECT_TRUE(placement.staged) << "two files would share a page";
+  }
+}
+
+// Random windows: whatever was asked for, no two things share what can't be shared.
+class RandomPlans : public testing::TestWithParam<bool> {
+ protected:
+  std::uint64_t below(std::uint64_t end) { return std::uniform_int_distribution<std::uint64_t>(0, end - 1)(random_); }
+
+  std::uint64_t size() { return below(3) == 0 ? below(4) * page : below(40'000); }
+
+  void make() {
+    const std::size_t ranks = below(5) + 1;
+    const auto layout = static_cast<Layout>(below(2));
+    const auto order = static_cast<Order>(below(2));
+    const std::uint64_t files = below(3) + 1;
+    const std::uint64_t common_offset = below(2) * below(10'000);
+    requests_.clear();
+    opened_.clear();
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const double shares[] = {0.0, 0.25, 0.5, 1.0, 1.0, 1.0, static_cast<double>(below(1001)) / 1000};
+      Request request = request_of(size(), shares[below(7)], common_offset);
+      request.layout = layout;
+      request.order = order;
+      requests_.push_back(request);
+      opened_.push_back(needs_store(request) ? store(below(files)) : Opened());
+    }
+  }
+
+  std::mt19937 random_{7};
+  std::vector<Request> requests_;
+  std::vector<Opened> opened_;
+};
+
+// The storage part is the share asked for, up to a page, at one end of the segment.
+void expect_share(const Request& request, const Placement& placement) {
+  const double wanted = request.share * static_cast<double>(request.size);
+  const auto length = static_cast<double>(placement.storage_length);
+  EXPECT_GE(length + 1, wanted);
+  EXPECT_LE(length, wanted + static_cast<double>(page));
+  EXPECT_LE(placement.storage_begin + placement.storage_length, request.size);
+  if (request.order == Order::storage_first) {
+    EXPECT_EQ(placement.storage_begin, 0u);
+  }
+  if (request.order == Order::memory_first && placement.storage_length > 0) {
+    EXPECT_EQ(placement.storage_begin + placement.storage_length, request.size);
+  }
+}
+
+// Byte ranges in a file, of ranks in a row, never overlap.
+void expect_disjoint(const std::vector<Placement>& placements) {
+  std::map<int, std::vector<std::pair<std::uint64_t, std::uint64_t>>> files;
+  for (const Placement& placement : placements) {
+    if (placement.storage_length == 0) continue;
+    files[placement.leader].emplace_back(placement.file_offset, placement.file_offset + placement.storage_length);
+  }
+  for (auto& [leader, ranges] : files) {
+    std::ranges::sort(ranges);
+    for (std::size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].second, ranges[i].first);
+  }
+}
+
+// What each page of the address space shows; a page can show one page of one file, or memory.
+class AddressSpace {
+ public:
+  void add_file(std::uint64_t address, std::uint64_t length, int leader, std::uint64_t file_offset) {
+    EXPECT_EQ(address % page, file_offset % page);
+    for (std::uint64_t at = address / page; length > 0 && at <= (address + length - 1) / page; ++at) {
+      const std::pair shown(leader, file_offset / page + (at - address / page));
+      EXPECT_EQ(pages_.emplace(at, shown).first->second, shown) << "two files on page " << at;
+    }
+  }
+  void add_memory(std::uint64_t address, std::uint64_t length) {
+    for (std::uint64_t at = address / page; length > 0 && at <= (address + length - 1) / page; ++at) {
+      const std::pair memory(-1, std::uint64_t{0});
+      EXPECT_EQ(pages_.emplace(at, memory).first->second, memory) << "memory and a file on page " << at;
+    }
+  }
+  // The segment's parts at their addresses.
+  void add(std::uint64_t base, const Placement& placement) {
+    const std::uint64_t storage = placement.mapped() ? placement.storage_length : 0;
+    const std::uint64_t end = placement.storage_begin + storage;
+    if (storage > 0) add_file(base + placement.storage_begin, storage, placement.leader, placement.file_offset);
+    add_memory(base, storage > 0 ? placement.storage_begin : placement.size);
+    if (storage > 0) add_memory(base + end, placement.size - end);
+  }
+
+ private:
+  std::map<std::uint64_t, std::pair<int, std::uint64_t>> pages_;
+};
+
+TEST_P(RandomPlans, KeepTheirPromises) {
+  int mapped = 0;
+  for (int round = 0; round < 20'000 && !HasFailure(); ++round) {
+    make();
+    const auto placements = place(requests_, opened_, page, GetParam());
+    ASSERT_EQ(placements.size(), requests_.size());
+    AddressSpace together;
+    std::uint64_t base = placements[0].shift;
+    for (std::size_t rank = 0; rank < placements.size(); ++rank) {
+      const Placement& placement = placements[rank];
+      EXPECT_EQ(placement.size, requests_[rank].size);
+      EXPECT_LT(placement.shift, page);
+      if (opened_[rank].open) expect_share(requests_[rank], placement);
+      mapped += placement.mapped() ? 1 : 0;
+      AddressSpace alone;
+      if (GetParam()) {
+        together.add(base, placement);
+        base += placement.size;
+      } else {
+        alone.add(placement.shift, placement);
+      }
+    }
+    if (requests_[0].layout == Layout::consecutive) expect_disjoint(placements);
+    if (HasFailure()) ADD_FAILURE() << "round " << round;
+  }
+  EXPECT_GT(mapped, 1000) << "the rounds must not all be staged";
+}
+
+INSTANTIATE_TEST_SUITE_P(Apart, RandomPlans, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Contiguous, RandomPlans, testing::Values(true));
+
+}  // namespace
+}  // namespace sill::window
