@@ -19,7 +19,7 @@ class Sill(CMakePackage):
     depends_on("tomlplusplus", type="build")
     depends_on("python@3.9:", type=("build", "run"))
     extends("python", when="+cli")
-    depends_on("py-typer@0.12:", type="run", when="+cli")
+    depends_on("py-typer@0.12.5:", type="run", when="+cli")
     depends_on("py-rich@13:", type="run", when="+cli")
 
     def cmake_args(self):
