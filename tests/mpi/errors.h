@@ -1,0 +1,29 @@
+/* An allocation that must fail: on every rank, with one class, at once. */
+#ifndef SILL_TESTS_ERRORS_H
+#define SILL_TESTS_ERRORS_H
+
+#include "check.h"
+
+/* Try to allocate a window; must fail with `expected` on every rank, within a second, and name `key` and `path` (unless
+ * NULL). Collective.
+ */
+static inline void expect_error(MPI_Info info, MPI_Aint bytes, int expected, const char* key, const char* path) {
+  char nothing = 0;
+  void* base = &nothing;
+  MPI_Win win = MPI_WIN_NULL;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
+  const int code = MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, &base, &win);
+  const double seconds = MPI_Wtime() - start;
+  CHECK_SAY(code != MPI_SUCCESS, "no error");
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0, error_class = class_of(code);
+  MPI_Error_string(code, text, &length);
+  CHECK_SAY(error_class == expected, "class %d, not %d: %s", error_class, expected, text);
+  CHECK_SAY(seconds < 1.0, "took %.2f s", seconds);
+  CHECK_SAY(!key || strstr(text, key), "%s is not in: %s", key, text);
+  CHECK_SAY(!path || strstr(text, path), "%s is not in: %s", path, text);
+  CHECK(win == MPI_WIN_NULL);
+}
+
+#endif

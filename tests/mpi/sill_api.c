@@ -1,0 +1,148 @@
+/* The functions of sill.h, by a program that links Sill and runs without it being preloaded. */
+#include <sill/sill.h>
+
+#include "files.h"
+
+static int rank, size;
+enum { bytes = 1 << 20 };
+
+static MPI_Win open_with(const char* more, unsigned char** base) {
+  char hints[256];
+  snprintf(hints, sizeof hints, "%s=storage %s=@/api.%%r %s", SILL_ALLOC_TYPE, SILL_ALLOC_FILENAME, more);
+  check_context = more;
+  MPI_Info info = make_info(hints);
+  MPI_Win win;
+  MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, base, &win);
+  MPI_Info_free(&info);
+  return win;
+}
+
+static sill_win_stats stats_of(MPI_Win win) {
+  sill_win_stats stats;
+  memset(&stats, 0xFF, sizeof stats);
+  CHECK_EQ(sill_win_get_stats(win, &stats), MPI_SUCCESS);
+  return stats;
+}
+
+static void restored(void) {
+  int was_there = -1;
+  unsigned char* base = NULL;
+  MPI_Win win = open_with("", &base);
+  CHECK_EQ(sill_win_get_restored(win, &was_there), MPI_SUCCESS);
+  CHECK_EQ(was_there, 0);
+  base[7] = 7;
+  MPI_Win_free(&win);
+  win = open_with("", &base);
+  CHECK_EQ(sill_win_get_restored(win, &was_there), MPI_SUCCESS);
+  CHECK_EQ(was_there, 1);
+  CHECK_EQ(base[7], 7);
+  MPI_Win_free(&win);
+
+  /* Only one rank's file is there: each rank is told about its own. */
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank > 0) CHECK_EQ(unlink(in_scratch("api.%d", rank)), 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  win = open_with("storage_alloc_unlink=true", &base);
+  CHECK_EQ(sill_win_get_restored(win, &was_there), MPI_SUCCESS);
+  CHECK_EQ(was_there, rank == 0);
+  MPI_Win_free(&win);
+}
+
+static void counted(void) {
+  unsigned char* base = NULL;
+  MPI_Win win = open_with("storage_alloc_unlink=true", &base);
+  sill_win_stats before = stats_of(win);
+  CHECK_EQ(before.storage_bytes, bytes);
+  CHECK_EQ(before.memory_bytes, 0);
+  CHECK_EQ(before.sync_count, 0);
+  CHECK_EQ(before.sync_ns, 0);
+  memset(base, 3, bytes);
+  const sill_win_stats written = stats_of(win);
+  if (written.dirty_bytes != SILL_UNKNOWN)
+    CHECK(written.dirty_bytes >= bytes / 2 && written.resident_bytes >= written.dirty_bytes);
+  CHECK_EQ(MPI_Win_sync(win), MPI_SUCCESS);
+  const sill_win_stats synced = stats_of(win);
+  CHECK_EQ(synced.sync_count, 1);
+  CHECK(synced.sync_ns > 0);
+  if (synced.synced_bytes != SILL_UNKNOWN) CHECK(synced.synced_bytes >= bytes);
+  if (synced.dirty_bytes != SILL_UNKNOWN) CHECK_EQ(synced.dirty_bytes, 0);
+  CHECK_EQ(MPI_Win_sync(win), MPI_SUCCESS);
+  CHECK_EQ(stats_of(win).sync_count, 2);
+  if (synced.synced_bytes != SILL_UNKNOWN) CHECK_EQ(stats_of(win).synced_bytes, synced.synced_bytes);
+  MPI_Win_free(&win);
+
+  win = open_with("storage_alloc_factor=0.25 storage_alloc_unlink=true", &base);
+  before = stats_of(win);
+  CHECK_EQ(before.storage_bytes + before.memory_bytes, bytes);
+  CHECK_EQ(before.storage_bytes, bytes / 4);
+  MPI_Win_free(&win);
+}
+
+static void synced_by_all(void) {
+  unsigned char* base = NULL;
+  MPI_Win win = open_with("storage_alloc_unlink=true", &base);
+  const int target = (rank + 1) % size;
+  unsigned char* sent = malloc(bytes);
+  fill_pattern(sent, bytes, target, 1);
+  MPI_Win_fence(0, win);
+  MPI_Put(sent, bytes, MPI_BYTE, target, 0, bytes, MPI_BYTE, win);
+  MPI_Win_fence(0, win);
+  CHECK_EQ(sill_win_sync_all(win), MPI_SUCCESS);
+  read_file(in_scratch("api.%d", target), 0, sent, bytes);
+  check_pattern(sent, 0, bytes, target, 1);
+  CHECK(stats_of(win).sync_count >= 1);
+  free(sent);
+  MPI_Win_free(&win);
+}
+
+/* On a window that Sill has nothing to do with, everything works and says so. */
+static void memory(void) {
+  check_context = "memory";
+  unsigned char* base = NULL;
+  MPI_Win win;
+  MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  int was_there = -1;
+  CHECK_EQ(sill_win_get_restored(win, &was_there), MPI_SUCCESS);
+  CHECK_EQ(was_there, 0);
+  CHECK_EQ(sill_win_sync_all(win), MPI_SUCCESS);
+  const sill_win_stats stats = stats_of(win);
+  CHECK(stats.memory_bytes >= bytes && stats.memory_bytes < 2 * bytes); /* Open MPI rounds to pages */
+  CHECK_EQ(stats.storage_bytes, 0);
+  CHECK_EQ(stats.sync_count, 0);
+  MPI_Win_free(&win);
+}
+
+static void errors(void) {
+  check_context = "errors";
+  int was_there = 0;
+  sill_win_stats stats;
+  CHECK(sill_win_sync_all(MPI_WIN_NULL) != MPI_SUCCESS);
+  CHECK(sill_win_get_restored(MPI_WIN_NULL, &was_there) != MPI_SUCCESS);
+  CHECK(sill_win_get_stats(MPI_WIN_NULL, &stats) != MPI_SUCCESS);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Info info = make_info("alloc_type=storage storage_alloc_filename=@/nowhere/api.%r");
+  void* base = NULL;
+  MPI_Win win;
+  const int code = MPI_Win_allocate(100, 1, info, MPI_COMM_WORLD, &base, &win);
+  CHECK_EQ(class_of(code), MPI_ERR_NO_SUCH_FILE);
+  CHECK_SAY(strstr(sill_error_string(), "nowhere") && strstr(sill_error_string(), SILL_ALLOC_FILENAME), "text: %s",
+            sill_error_string());
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  CHECK_SAY(strstr(text, "nowhere"), "text: %s", text);
+  MPI_Info_free(&info);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  rank = rank_in(MPI_COMM_WORLD);
+  size = size_of(MPI_COMM_WORLD);
+  restored();
+  counted();
+  synced_by_all();
+  memory();
+  errors();
+  MPI_Finalize();
+  return 0;
+}

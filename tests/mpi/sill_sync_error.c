@@ -1,0 +1,51 @@
+/* sill_sync_error FILENAME BYTES: a staged window on a device that fills up later: the sync says so, through the
+ * window's error handler, to the rank concerned; sill_win_sync_all says so to all. Nothing is swallowed, and the window
+ * stays usable.
+ */
+#include <sill/sill.h>
+
+#include "files.h"
+
+static int handled;
+
+static void note_error(MPI_Win* win, int* code, ...) {
+  (void)win;
+  CHECK_EQ(class_of(*code), MPI_ERR_NO_SPACE);
+  handled++;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  CHECK(argc == 3);
+  const int rank = rank_in(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
+  /* The last rank's part is where space runs out; the others' files are elsewhere. */
+  MPI_Info info = make_info(
+      "alloc_type=storage storage_alloc_filename=@/good.%r storage_alloc_reserve=sparse storage_alloc_engine=staged");
+  if (rank == size - 1) MPI_Info_set(info, "storage_alloc_filename", argv[1]);
+  const MPI_Aint bytes = atoll(argv[2]);
+  unsigned char* base = NULL;
+  MPI_Win win;
+  MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, &base, &win);
+  MPI_Info_free(&info);
+  fill_pattern(base, bytes, rank, 1);
+
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  const int code = MPI_Win_sync(win);
+  CHECK_EQ(class_of(code), rank == size - 1 ? MPI_ERR_NO_SPACE : MPI_SUCCESS);
+  if (code != MPI_SUCCESS) CHECK_SAY(strstr(sill_error_string(), argv[1]), "text: %s", sill_error_string());
+  CHECK_EQ(class_of(MPI_Win_sync(win)), class_of(code)); /* still not on the device: still an error */
+  CHECK_EQ(class_of(sill_win_sync_all(win)), MPI_ERR_NO_SPACE);
+  check_pattern(base, 0, bytes, rank, 1);
+
+  MPI_Errhandler mine;
+  MPI_Win_create_errhandler(note_error, &mine);
+  MPI_Win_set_errhandler(win, mine);
+  MPI_Errhandler_free(&mine);
+  MPI_Win_sync(win);
+  CHECK_EQ(handled, rank == size - 1);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  CHECK_EQ(class_of(MPI_Win_free(&win)), rank == size - 1 ? MPI_ERR_NO_SPACE : MPI_SUCCESS);
+  CHECK(win == MPI_WIN_NULL);
+  MPI_Finalize();
+  return 0;
+}
