@@ -20,7 +20,7 @@ using mpi::below;
 using storage::page_size;
 using storage::round_up;
 
-enum class Path { shared, allocate, create };
+enum class Path { shared, allocate, create, direct };
 
 // Open MPI 4 begins segments inside a page; with any library this turns true when a base is seen to do so.
 std::atomic<bool>& bases_unaligned() {
@@ -66,7 +66,7 @@ Result<Path> choose_path(const mpi::OwnComm& own, std::span<const Request> reque
       break;
   }
   if (one_node && shared_memory_suffices(requests)) return Path::shared;
-  return !one_node && native_works ? Path::allocate : Path::create;
+  return !one_node && native_works ? Path::allocate : Path::direct;
 }
 
 // The user's info without Sill's keys, which are no business of the MPI library, and what the hidden window needs.
@@ -234,16 +234,22 @@ Status reserve_regions(const mpi::OwnComm& own, std::span<const Placement> place
   return {};
 }
 
+// MPICH 4.0 misplaces data in windows whose base is no multiple of 16: the hidden window begins at one.
+std::uint64_t lead_of(const Placement& placement) { return placement.shift % 16; }
+
 Result<Hidden> make_created(const mpi::OwnComm& own, std::span<const Placement> placements, const HiddenCall& call) {
   Hidden hidden;
   hidden.path = "create";
-  hidden.shifts.assign(placements.size(), 0);
+  for (const Placement& placement : placements) hidden.shifts.push_back(static_cast<MPI_Aint>(lead_of(placement)));
+  hidden.translated = std::any_of(placements.begin(), placements.end(), lead_of);
   const Status reserved = reserve_regions(own, placements, hidden);
   if (Status status = mpi::agree(own.comm, reserved); !status.ok()) return status;
   const HiddenInfo info(call.info, false);
   const Placement& mine = placements[own.rank];
-  const int code = below().Win_create(hidden.bases[own.rank], static_cast<MPI_Aint>(mine.size),
-                                      static_cast<int>(mine.disp_unit), info.get(), own.comm, &hidden.win);
+  std::byte* base = mine.size == 0 ? nullptr : hidden.bases[own.rank] - lead_of(mine);
+  const int unit = hidden.translated ? 1 : static_cast<int>(mine.disp_unit);
+  const int code = below().Win_create(base, static_cast<MPI_Aint>(mine.size + lead_of(mine)), unit, info.get(),
+                                      own.comm, &hidden.win);
   if (Status status = mpi::agree(own.comm, mpi::from_code(code, "MPI_Win_create")); !status.ok()) return status;
   below().Win_set_errhandler(hidden.win, MPI_ERRORS_RETURN);
   return hidden;
@@ -255,8 +261,14 @@ Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> req
                            std::span<const Placement> placements, const HiddenCall& call) {
   const auto path = choose_path(own, requests, call);
   if (!path.ok()) return path.status();
-  if (path.value() == Path::create) return make_created(own, placements, call);
-  return make_native(own, placements, call, path.value());
+  if (path.value() == Path::shared || path.value() == Path::allocate)
+    return make_native(own, placements, call, path.value());
+  auto hidden = make_created(own, placements, call);
+  if (hidden.ok() && path.value() == Path::direct) {
+    hidden.value().direct = true;
+    hidden.value().path = "direct";
+  }
+  return hidden;
 }
 
 std::uint64_t shared_memory_left() {
