@@ -272,7 +272,7 @@ static int publish_commit(struct table* table) {
 
 int table_commit(struct table* table, uint64_t tasks) {
   double begin = MPI_Wtime();
-  if (agree(check(MPI_Win_flush_all(table->window), "MPI_Win_flush_all")) != 0) return -1;
+  if (agree(flush_ranks(table->window, table->ranks)) != 0) return -1;
   kill_in(KILL_SYNC);
   if (agree(seal_generation(table, tasks)) != 0) return -1;
   kill_in(KILL_COMMIT);

@@ -191,7 +191,7 @@ static int advance(const struct batch* batch, struct search* search) {
 static int run_round(struct batch* batch) {
   for (size_t i = 0; i < batch->count; i++)
     if (issue(batch, &batch->searches[i]) != 0) give_up();
-  if (check(MPI_Win_flush_all(batch->table->window), "MPI_Win_flush_all") != 0) give_up();
+  if (flush_ranks(batch->table->window, batch->table->ranks) != 0) give_up();
   int result = 0;
   size_t left = 0;
   for (size_t i = 0; i < batch->count; i++) {
@@ -232,7 +232,7 @@ static int add_to_state(struct table* table, const uint64_t* value, size_t offse
 int table_add(struct table* table, struct dictionary* dictionary, uint64_t words, uint64_t bytes) {
   int result = find_places(table, dictionary);
   if (result != 0) { /* others may wait for a tag that is still on its way */
-    TRY_MPI(MPI_Win_flush_all(table->window));
+    flush_ranks(table->window, table->ranks);
     return result;
   }
   for (size_t i = 0; i < dictionary->counted_count; i++) {
@@ -241,13 +241,13 @@ int table_add(struct table* table, struct dictionary* dictionary, uint64_t words
     TRY_MPI(MPI_Accumulate(&word->count, 1, MPI_UINT64_T, table_owner(table, word->hash), at, 1, MPI_UINT64_T, MPI_SUM,
                            table->window));
     if (2 * i >= dictionary->counted_count && kill_is_due(KILL_TASK)) {
-      TRY_MPI(MPI_Win_flush_all(table->window));
+      flush_ranks(table->window, table->ranks);
       kill_in(KILL_TASK);
     }
   }
   if (add_to_state(table, &words, offsetof(struct state, words)) != 0) return -1;
   if (add_to_state(table, &bytes, offsetof(struct state, bytes)) != 0) return -1;
-  TRY_MPI(MPI_Win_flush_all(table->window));
+  if (flush_ranks(table->window, table->ranks) != 0) return -1;
   dictionary_clear_counts(dictionary);
   return 0;
 }

@@ -28,6 +28,11 @@ int check(int code, const char* call) {
   return fail("%.*s: %s", (int)strcspn(call, "("), call, text);
 }
 
+int flush_ranks(MPI_Win window, int ranks) {
+  for (int rank = 0; rank < ranks; rank++) TRY_MPI(MPI_Win_flush(rank, window));
+  return 0;
+}
+
 int agree(int result) {
   int worst = -1;
   TRY_MPI(MPI_Allreduce(&result, &worst, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));

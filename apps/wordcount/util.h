@@ -22,6 +22,10 @@ int check(int code, const char* call);
     if (check((call), #call) != 0) return -1; \
   } while (0)
 
+/* Complete all operations on the window's `ranks` ranks, at their targets. One by one, because MPI_Win_flush_all of
+ * MPICH 4.0 over UCX returns while gets are still under way. One-sided. */
+int flush_ranks(MPI_Win window, int ranks);
+
 /* Whether all ranks succeeded: 0 if every rank passes 0, else -1 on every rank. Collective over MPI_COMM_WORLD. */
 int agree(int result);
 
