@@ -1,3 +1,23 @@
-"""Sill: storage under MPI. The `sill` command and what of it is useful from Python."""
+"""Sill: storage under MPI. The `sill` command, and what of it is useful from Python:
+
+hints() is the table of window hints, preload_library(PROGRAM) the library to preload, window_files(FOLDER) and
+window_file(FILE) say which files are windows. All raise SillError, whose text says what to do. Needs the standard
+library only; the command itself needs typer and rich.
+"""
+
+from .errors import SillError
+from .hint_table import Hint, hints
+from .run import preload_library
+from .sidecar import Segment, WindowFile, window_file, window_files
 
 __version__ = "0.1.0"
+__all__ = [
+    "Hint",
+    "Segment",
+    "SillError",
+    "WindowFile",
+    "hints",
+    "preload_library",
+    "window_file",
+    "window_files",
+]

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from . import __version__, doctor, hints, run, sidecar
+from . import __version__, doctor, hint_table, run, sidecar
 from .errors import SillError
 from .text import ago, ranges, size
 
@@ -98,7 +98,7 @@ def _preload(
 @app.command("hints", epilog="Example: sill hints --json")
 def _hints(as_json: bool = _Json) -> None:
     """List the MPI_Info keys of windows, with values and defaults."""
-    rows = hints.hints()
+    rows = hint_table.hints()
     if as_json:
         _print_json([asdict(row) for row in rows])
         return

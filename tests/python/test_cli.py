@@ -129,3 +129,16 @@ def test_a_terminal_gets_lines_that_fit(harness_environment, tmp_path):
     assert "Traceback" not in plain
     assert max(len(line.rstrip("\r\n")) for line in plain.splitlines()) <= 80
     assert "\x1b" in text.decode()
+
+
+def test_the_python_interface_needs_the_standard_library_alone(tmp_path):
+    """apps/demo and others import it with a Python that has neither typer nor rich."""
+    (tmp_path / "hints.json").write_text("[]")
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r}); import sill;"
+        f"print(sill.hints(), list(sill.window_files({str(tmp_path)!r})), 'typer' in sys.modules)"
+    )
+    environment = {"SILL_LIBRARY_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-S", "-c", code]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr) == ("[] [] False\n", "")
