@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from command_support import MPIS, PROGRAM, ROOT, mpis
+from sill import cli
 
 
 @pytest.fixture(scope="session")
@@ -23,18 +27,27 @@ def harness_environment() -> dict[str, str]:
 
 @pytest.fixture
 def sill(harness_environment):
-    """Run the command; returns the finished process with its texts."""
+    """Run the command; returns its exit code and texts, as subprocess.run does.
 
-    def run(*arguments, env=None, cwd=None, python=sys.executable):
-        return subprocess.run(
-            [python, "-m", "sill", *map(str, arguments)],
-            env={**harness_environment, **(env or {})},
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=120,
-        )
+    `sill run` becomes the launcher, so it has a process of its own. The others run here, for a start of Python and of
+    the command's libraries takes far longer than what is tested.
+    """
+
+    def run(*arguments, env=None, cwd=None):
+        words = [str(argument) for argument in arguments]
+        environment = {**harness_environment, **(env or {})}
+        if words[:1] == ["run"]:
+            command = [sys.executable, "-m", "sill", *words]
+            more = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL, "timeout": 120}
+            return subprocess.run(command, env=environment, cwd=cwd, **more)
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            mock.patch.dict(os.environ, environment, clear=True),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = cli.main(words)
+        return subprocess.CompletedProcess(["sill", *words], code, out.getvalue(), err.getvalue())
 
     return run
 
