@@ -112,11 +112,12 @@ class Job:
         return found
 
     def kill(self) -> None:
-        """End every process of the job. Twice, for one may be starting another meanwhile."""
-        for _ in range(2):
-            for pid in self.pids():
+        """End every process of the job, and see them gone: their files may lie on what is unmounted next."""
+        while pids := self.pids():
+            for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            self.process.poll()
 
     def finish(self, timeout: float = TIMEOUT_S) -> Outcome:
         """Wait until the job is over or the time is up."""

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   operations(win, mine, rank, size);
   MPI_Win_free(&win);
   MPI_Free_mem(mine);
-  if (with_sill()) CHECK_EQ(file_size(in_scratch("m0.%d", rank)), bytes);
+  if (with_sill()) CHECK_EQ(file_size(in_scratch("wm0.%d", rank)), bytes);
   MPI_Info_free(&info);
   MPI_Finalize();
   return 0;

@@ -11,34 +11,35 @@ static long attribute(MPI_Win win, int key) {
   return key == MPI_WIN_SIZE ? (long)*(MPI_Aint*)value : *(int*)value;
 }
 
-/* Rank r has (r + 1) * 1000 bytes and counts in units of r + 1; every second rank has nothing if `holes`.
- * Without Sill 1008: MPICH 4.0.2 misplaces puts into windows whose base isn't 16-byte aligned.
- */
-static MPI_Aint bytes_of(int r, int holes) { return holes && r % 2 == 0 ? 0 : (with_sill() ? 1000 : 1008) * (r + 1); }
+/* Rank r has r + 1 times so many bytes and counts in units of r + 1; every second rank has nothing if `holes`. */
+static MPI_Aint bytes_of(int r, const window_kind* kind, int holes) {
+  return holes && r % 2 == 0 ? 0 : (wants_round_sizes(kind) ? 1008 : 1000) * (r + 1);
+}
 
 static void uneven(const window_kind* kind, int holes) {
   unsigned char* mine = NULL;
-  MPI_Win win = open_window(kind, bytes_of(rank, holes), rank + 1, MPI_COMM_WORLD, &mine);
-  CHECK_EQ(attribute(win, MPI_WIN_SIZE), bytes_of(rank, holes));
+  MPI_Win win = open_window(kind, bytes_of(rank, kind, holes), rank + 1, MPI_COMM_WORLD, &mine);
+  CHECK_EQ(attribute(win, MPI_WIN_SIZE), bytes_of(rank, kind, holes));
   CHECK_EQ(attribute(win, MPI_WIN_DISP_UNIT), rank + 1);
 
   /* Everybody writes one byte at its own displacement, and the last byte of the segment is rank 0's. */
   MPI_Win_fence(0, win);
-  for (MPI_Aint i = 0; i < bytes_of(rank, holes); i++) mine[i] = 255;
+  for (MPI_Aint i = 0; i < bytes_of(rank, kind, holes); i++) mine[i] = 255;
   MPI_Win_fence(0, win);
   const unsigned char byte = (unsigned char)(rank + 1);
   for (int target = 0; target < size; target++) {
-    if (!bytes_of(target, holes)) continue;
+    if (!bytes_of(target, kind, holes)) continue;
     MPI_Put(&byte, 1, MPI_BYTE, target, 10 + rank, 1, MPI_BYTE, win);
-    if (rank == 0) MPI_Put(&byte, 1, MPI_BYTE, target, bytes_of(target, holes) / (target + 1) - 1, 1, MPI_BYTE, win);
+    if (rank == 0)
+      MPI_Put(&byte, 1, MPI_BYTE, target, bytes_of(target, kind, holes) / (target + 1) - 1, 1, MPI_BYTE, win);
   }
   MPI_Win_fence(0, win);
-  for (MPI_Aint i = 0; i < bytes_of(rank, holes); i++) {
+  for (MPI_Aint i = 0; i < bytes_of(rank, kind, holes); i++) {
     int expected = 255;
     for (int origin = 0; origin < size; origin++) {
       if (i == (10 + origin) * (rank + 1)) expected = origin + 1;
     }
-    if (i == bytes_of(rank, holes) - (rank + 1)) expected = 1;
+    if (i == bytes_of(rank, kind, holes) - (rank + 1)) expected = 1;
     CHECK_SAY(mine[i] == expected, "byte %ld is %d, not %d", (long)i, mine[i], expected);
   }
   MPI_Win_fence(0, win);

@@ -5,7 +5,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const int rank = rank_in(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD), target = (rank + 1) % size;
   const MPI_Aint bytes = (5LL << 30) + 12345;
-  const MPI_Aint places[] = {0, (1LL << 31) - 1, (1LL << 31) + 5, (1LL << 32) - 8, (1LL << 32) + 4097, bytes - 8};
+  const MPI_Aint places[] = {0, (1LL << 31) - 1, (1LL << 31) + 50, (1LL << 32) - 8, (1LL << 32) + 4097, bytes - 8};
   MPI_Info info = make_info("alloc_type=storage storage_alloc_filename=@/huge.%r storage_alloc_reserve=sparse");
   unsigned char* base = NULL;
   MPI_Win win;

@@ -8,7 +8,7 @@ static MPI_Aint bytes_of(int w) { return 16 + w % 7 * 3001; }
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const int rank = rank_in(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD), target = (rank + 1) % size;
-  MPI_Info info = make_info("alloc_type=storage storage_alloc_filename=@/w%w.%r");
+  MPI_Info info = make_info("alloc_type=storage storage_alloc_filename=@/w%w.%r storage_alloc_discard=true");
   MPI_Win wins[many];
   unsigned char* bases[many];
   for (int w = 0; w < many; w++) MPI_Win_allocate(bytes_of(w), 1, info, MPI_COMM_WORLD, &bases[w], &wins[w]);

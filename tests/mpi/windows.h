@@ -63,10 +63,18 @@ enum { is_openmpi = 1, is_openmpi4 = OMPI_MAJOR_VERSION < 5 };
 enum { is_openmpi = 0, is_openmpi4 = 0 };
 #endif
 
+/* Whether the window is the MPI library's own business. */
+static inline int is_memory(const window_kind* kind) {
+  return !with_sill() || strstr(kind->hints, "alloc_type=memory") != NULL;
+}
+
+/* MPICH 4.0.2 misplaces puts into windows of its own whose base isn't 16-byte aligned, so their sizes have to be round.
+ */
+static inline int wants_round_sizes(const window_kind* kind) { return is_memory(kind); }
+
 /* Open MPI 4 crashes in MPI_Compare_and_swap on all of its own windows but shared ones. */
 static inline int swap_is_broken(const window_kind* kind) {
-  const int own = !with_sill() || strstr(kind->hints, "alloc_type=memory") != NULL;
-  return is_openmpi4 && (kind->call == BY_CREATE || (kind->call == BY_ALLOCATE && own));
+  return is_openmpi4 && (kind->call == BY_CREATE || (kind->call == BY_ALLOCATE && is_memory(kind)));
 }
 
 /* Open MPI 4 accumulates derived datatypes wrongly on windows from MPI_Win_create. */
