@@ -51,10 +51,10 @@ void get_attr(const char* symbol, Fint* win, Fint* keyval, MPI_Aint* value, Fint
 
 }  // namespace
 
-#define SILL_FORTRAN_GET_ATTR(symbol)                                                                           \
+#define SILL_FORTRAN_GET_ATTR(symbol)                                                           \
   SILL_EXPORT void symbol(Fint* win, Fint* keyval, MPI_Aint* value, Fint* flag, Fint* ierror);  \
   SILL_EXPORT void symbol(Fint* win, Fint* keyval, MPI_Aint* value, Fint* flag, Fint* ierror) { \
-    get_attr(#symbol, win, keyval, value, flag, ierror);                                                        \
+    get_attr(#symbol, win, keyval, value, flag, ierror);                                        \
   }
 
 SILL_FORTRAN_GET_ATTR(mpi_win_get_attr_)

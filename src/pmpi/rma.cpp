@@ -3,74 +3,111 @@
 #include "pmpi/entry.hpp"
 #include "window/window.hpp"
 
-namespace {
+namespace sill::pmpi {
 
-MPI_Aint translated(MPI_Win win, int target_rank, MPI_Aint target_disp) {
-  const sill::window::Window* window = sill::window::find(win);
-  return window && window->hidden().translated ? window->translate(target_rank, target_disp) : target_disp;
-}
+// Asks to be called whenever windows that need rerouting come or go.
+struct Rerouting {
+  explicit Rerouting(void (*call)()) { window::when_rerouting_changes(call); }
+};
 
-}  // namespace
+}  // namespace sill::pmpi
 
-#define SILL_RMA_SYMBOL(symbol, params, args)                                   \
-  SILL_EXPORT int symbol params {                                               \
-    static std::atomic<decltype(&symbol)> slot{nullptr};                        \
-    const auto next = sill::pmpi::next_of(slot, #symbol);                       \
-    if (!sill::window::any_translated() || sill::mpi::Inside::now()) [[likely]] \
-      return next args;                                                         \
-    const sill::mpi::Inside inside;                                             \
-    target_disp = translated(win, target_rank, target_disp);                    \
-    return next args;                                                           \
-  }
+// An entry is one jump along its way: to the next library, or through Sill once there is a window that needs it. A
+// memory put takes 20 ns, so even a test of a flag would be seen. Ways are chosen anew at the first call, and whenever
+// such windows come or go.
+//
+// `direct` is true if the transfer has been done without the MPI library; it may use `window`.
+#define SILL_RMA_SYMBOL(symbol, params, args, direct)                                                       \
+  namespace {                                                                                               \
+  namespace symbol##_route {                                                                                \
+    using Call = decltype(&symbol);                                                                         \
+    Call next() {                                                                                           \
+      static std::atomic<Call> slot{nullptr};                                                               \
+      return sill::pmpi::next_of(slot, #symbol);                                                            \
+    }                                                                                                       \
+    int through_sill params {                                                                               \
+      if (sill::mpi::Inside::now()) return next() args;                                                     \
+      const sill::mpi::Inside inside;                                                                       \
+      sill::window::Window* window = sill::window::find(win);                                               \
+      if (window && (direct)) return MPI_SUCCESS;                                                           \
+      if (window && window->hidden().translated) target_disp = window->translate(target_rank, target_disp); \
+      return next() args;                                                                                   \
+    }                                                                                                       \
+    int choose params;                                                                                      \
+    std::atomic<Call> way{&choose};                                                                         \
+    int choose params {                                                                                     \
+      if (!next()) return MPI_ERR_UNSUPPORTED_OPERATION;                                                    \
+      if (sill::window::any_rerouted()) {                                                                   \
+        way.store(&through_sill);                                                                           \
+        return through_sill args;                                                                           \
+      }                                                                                                     \
+      way.store(next());                                                                                    \
+      if (sill::window::any_rerouted()) way.store(&choose); /* one came in between */                       \
+      return next() args;                                                                                   \
+    }                                                                                                       \
+    const sill::pmpi::Rerouting watch([] { way.store(&choose); });                                          \
+  }                                                                                                         \
+  }                                                                                                         \
+  SILL_EXPORT int symbol params { return symbol##_route::way.load(std::memory_order_relaxed) args; }
 
-#define SILL_RMA(name, params, args)        \
-  SILL_RMA_SYMBOL(MPI_##name, params, args) \
-  SILL_RMA_SYMBOL(PMPI_##name, params, args)
+#define SILL_RMA_DIRECT(name, params, args, direct) \
+  SILL_RMA_SYMBOL(MPI_##name, params, args, direct) \
+  SILL_RMA_SYMBOL(PMPI_##name, params, args, direct)
+#define SILL_RMA(name, params, args) SILL_RMA_DIRECT(name, params, args, false)
+
+#define SILL_ORIGIN \
+  { const_cast<void*>(origin_addr), origin_count, origin_datatype }
+#define SILL_TARGET \
+  { target_rank, target_disp, target_count, target_datatype }
 
 // The calls in two forms: counts of type int, and MPI_Count for the _c names.
-#define SILL_RMA_COUNTED(suffix, count)                                                                                \
-  SILL_RMA(Put##suffix,                                                                                                \
-           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                \
-            MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Win win),                      \
-           (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win)) \
-  SILL_RMA(Get##suffix,                                                                                                \
-           (void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                      \
-            MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Win win),                      \
-           (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win)) \
-  SILL_RMA(                                                                                                            \
-      Accumulate##suffix,                                                                                              \
-      (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                     \
-       MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),                \
-      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win))  \
-  SILL_RMA(Get_accumulate##suffix,                                                                                     \
-           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, void* result_addr,              \
-            count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                   \
-            count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),                                 \
-           (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,       \
-            target_disp, target_count, target_datatype, op, win))                                                      \
-  SILL_RMA(                                                                                                            \
-      Rput##suffix,                                                                                                    \
-      (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                     \
-       MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request),     \
-      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,       \
-       request))                                                                                                       \
-  SILL_RMA(                                                                                                            \
-      Rget##suffix,                                                                                                    \
-      (void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,     \
-       count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request),                           \
-      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,       \
-       request))                                                                                                       \
-  SILL_RMA(Raccumulate##suffix,                                                                                        \
-           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                \
-            MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,            \
-            MPI_Request* request),                                                                                     \
-           (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op,   \
-            win, request))                                                                                             \
-  SILL_RMA(Rget_accumulate##suffix,                                                                                    \
-           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, void* result_addr,              \
-            count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                   \
-            count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request),           \
-           (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,       \
+#define SILL_RMA_COUNTED(suffix, count)                                                                               \
+  SILL_RMA_DIRECT(                                                                                                    \
+      Put##suffix,                                                                                                    \
+      (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
+       MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Win win),                          \
+      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win),     \
+      (sill::window::put_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                                           \
+  SILL_RMA_DIRECT(                                                                                                    \
+      Get##suffix,                                                                                                    \
+      (void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,    \
+       count target_count, MPI_Datatype target_datatype, MPI_Win win),                                                \
+      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win),     \
+      (sill::window::get_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                                           \
+  SILL_RMA(                                                                                                           \
+      Accumulate##suffix,                                                                                             \
+      (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
+       MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),               \
+      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win)) \
+  SILL_RMA(Get_accumulate##suffix,                                                                                    \
+           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, void* result_addr,             \
+            count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                  \
+            count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),                                \
+           (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,      \
+            target_disp, target_count, target_datatype, op, win))                                                     \
+  SILL_RMA(                                                                                                           \
+      Rput##suffix,                                                                                                   \
+      (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
+       MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request),    \
+      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,      \
+       request))                                                                                                      \
+  SILL_RMA(                                                                                                           \
+      Rget##suffix,                                                                                                   \
+      (void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,    \
+       count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request),                          \
+      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,      \
+       request))                                                                                                      \
+  SILL_RMA(Raccumulate##suffix,                                                                                       \
+           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,               \
+            MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,           \
+            MPI_Request* request),                                                                                    \
+           (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op,  \
+            win, request))                                                                                            \
+  SILL_RMA(Rget_accumulate##suffix,                                                                                   \
+           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, void* result_addr,             \
+            count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                  \
+            count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request),          \
+           (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,      \
             target_disp, target_count, target_datatype, op, win, request))
 
 SILL_RMA_COUNTED(, int)

@@ -12,11 +12,13 @@ using sill::window::Window;
 template <class Next>
 int on_Win_sync(Next next, MPI_Win win) {
   Window* window = sill::window::find(win);
-  if (!window || !window->has_storage()) return next(win);
+  if (!window || !(window->allocated() || window->has_storage())) return next(win);
   // The library's own sync refuses to run outside of passive epochs; what it does inside of them is a fence, which
-  // ours includes, and progress for programs that wait for a remote rank by polling.
-  int arrived = 0;
-  below().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &arrived, MPI_STATUS_IGNORE);
+  // ours includes, and progress for programs that wait for another node by polling.
+  if (const auto* comm = window->comm(); comm && comm->node_count > 1) {
+    int arrived = 0;
+    below().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm->comm, &arrived, MPI_STATUS_IGNORE);
+  }
   return sill::mpi::raise_on_window(win, window->sync());
 }
 

@@ -22,7 +22,7 @@ struct Sidecar {
   std::vector<SidecarSegment> segments;
 };
 
-// Writes the sidecar of a source in place of an older one, whole or not at all. Nothing to do for a device.
+// Writes the sidecar of a source over an older one; none is left if it can't be. Nothing to do for a device.
 Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm);
 // Notes a sync: its time is the sidecar's modification time.
 void touch_sidecar(const Source& source);

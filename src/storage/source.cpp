@@ -56,11 +56,14 @@ int open_retrying(const std::string& path, int flags, mode_t perm = 0) {
 }
 
 // Either the existing file, or a new one; `created` says which. Two ranks may do this at once: one of them creates.
-int open_or_create(const SourceConfig& config, bool* created) {
+int open_or_create(const SourceConfig& config, bool exists, bool* created) {
   for (int attempt = 0; attempt < 3; ++attempt) {
-    int fd = open_retrying(config.path, open_flags);
     *created = false;
-    if (fd >= 0 || errno != ENOENT) return fd;
+    int fd = -1;
+    if (exists || attempt > 0) {
+      fd = open_retrying(config.path, open_flags);
+      if (fd >= 0 || errno != ENOENT) return fd;
+    }
     const int delay_layout = config.striping_factor || config.striping_unit ? striping_open_flags(config.path) : 0;
     fd = open_retrying(config.path, open_flags | O_CREAT | O_EXCL | delay_layout, config.perm);
     *created = fd >= 0;
@@ -113,13 +116,14 @@ Status Source::adopt(int fd) {
 
 Result<Source> Source::open(const SourceConfig& config) {
   struct stat found;
-  if (::stat(config.path.c_str(), &found) == 0) {
+  const bool exists = ::stat(config.path.c_str(), &found) == 0;
+  if (exists) {
     if (Status kind = check_kind(config.path, found.st_mode); !kind.ok()) return kind;
   } else if (errno != ENOENT) {
     return errno_status(errno, config.path);
   }
   Source source;
-  const int fd = open_or_create(config, &source.created_);
+  const int fd = open_or_create(config, exists, &source.created_);
   if (fd < 0) return errno_status(errno, config.path);
   source.path_ = resolved(config.path);
   if (Status status = source.adopt(fd); !status.ok()) return status;

@@ -34,7 +34,8 @@ Result<PathWish> path_wish() {
   if (wish.empty()) return PathWish::best;
   if (wish == "native") return PathWish::native;
   if (wish == "create") return PathWish::create;
-  return Status(Cause::bad_hint, "SILL_WINDOW_PATH=" + wish + ": must be native or create");
+  if (wish == "direct") return PathWish::direct;
+  return Status(Cause::bad_hint, "SILL_WINDOW_PATH=" + wish + ": must be native, create or direct");
 }
 
 Status fill(Request& request, const AllocateCall& call, const Asked& asked, const mpi::OwnComm& own) {
@@ -94,6 +95,7 @@ Status attach_store(storage::Source source, int rank, Window& window) {
   const StoredSegment::Extent extent{window.base(rank) + placement.storage_begin, placement.storage_length,
                                      placement.file_offset, placement.staged,
                                      mine && source.size_at_open() > placement.file_offset};
+  if (mine && !source.striping_applied()) window.hints().striping_factor.reset(), window.hints().striping_unit.reset();
   auto segment = std::make_shared<StoredSegment>(std::move(source), extent);
   window.add(segment, mine);
   return segment->attach(window.hints().access_style, mine, window.name());

@@ -59,6 +59,8 @@ Result<Path> choose_path(const mpi::OwnComm& own, std::span<const Request> reque
   switch (requests[0].path) {
     case PathWish::create:
       return Path::create;
+    case PathWish::direct:
+      return Path::direct;
     case PathWish::native:
       if (native_works) return one_node ? Path::shared : Path::allocate;
       return Status(Cause::unsupported, "SILL_WINDOW_PATH=native: this MPI library can't do that across nodes");

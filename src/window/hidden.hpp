@@ -22,6 +22,8 @@ struct Hidden {
   std::vector<MPI_Aint> shifts;
   // Displacements must be translated: disp * unit + shift.
   bool translated = false;
+  // Puts and gets to ranks of this node may go through this process's own view of their stores.
+  bool direct = false;
   // Address space of Sill's own: this rank's segment and its view of its neighbours', on the `create` path.
   std::vector<storage::Region> regions;
   const char* path = "";

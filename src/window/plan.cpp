@@ -1,6 +1,7 @@
 #include "window/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -131,7 +132,7 @@ Status check_agreement(std::span<const Request> requests) {
       check_same(requests, &Request::discard, "storage_alloc_discard", flag),
       check_same(requests, &Request::path, "SILL_WINDOW_PATH",
                  [](PathWish path) {
-                   return path == PathWish::best ? "no value" : path == PathWish::native ? "native" : "create";
+                   return std::array{"no value", "native", "create", "direct"}[static_cast<std::size_t>(path)];
                  }),
   };
   for (const Status& status : results)

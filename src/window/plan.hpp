@@ -12,8 +12,8 @@
 namespace sill::window {
 
 // SILL_WINDOW_PATH, for experiments: `native` replaces the pages of a window that the MPI library allocated, `create`
-// makes a window over mapped memory (the published method).
-enum class PathWish { best, native, create };
+// makes a window over mapped memory (the published method), `direct` does so and copies on the node by itself.
+enum class PathWish { best, native, create, direct };
 
 // What one rank asks for, as all ranks learn it. Sent as bytes.
 struct Request {

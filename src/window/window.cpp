@@ -12,9 +12,7 @@
 namespace sill::window {
 namespace {
 
-std::atomic<int> translated_windows{0};
-// Counts windows that came or went: a remembered answer of find() is good as long as it stands still.
-std::atomic<std::uint64_t> generation{1};
+std::atomic<int> rerouted_windows{0};
 
 std::mutex open_mutex;
 std::vector<std::unique_ptr<Window>>& open_list() {
@@ -30,39 +28,47 @@ int window_keyval() {
   return keyval;
 }
 
-Window* look_up(MPI_Win win) {
+Window* attribute_of(MPI_Win win) {
   Window* window = nullptr;
   int found = 0;
   const bool got = mpi::below().Win_get_attr(win, window_keyval(), &window, &found) == MPI_SUCCESS;
   return got && found ? window : nullptr;
 }
 
+std::vector<void (*)()>& rerouting_calls() {
+  static std::vector<void (*)()> all;
+  return all;
+}
+
+void change_rerouted(int by) {
+  rerouted_windows += by;
+  for (const auto call : rerouting_calls()) call();
+}
+
 }  // namespace
 
-bool any_translated() { return translated_windows.load(std::memory_order_relaxed) != 0; }
+std::atomic<std::uint64_t> generation{1};
+constinit thread_local Remembered remembered{};
 
-Window* find(MPI_Win win) {
-  struct Remembered {
-    std::uint64_t generation = 0;
-    MPI_Win win = MPI_WIN_NULL;
-    Window* window = nullptr;
-  };
-  thread_local Remembered last;
-  const std::uint64_t now = generation.load(std::memory_order_acquire);
-  if (last.generation == now && last.win == win) return last.window;
+bool any_rerouted() { return rerouted_windows.load() != 0; }
+
+void when_rerouting_changes(void (*call)()) { rerouting_calls().push_back(call); }
+
+Window* look_up(MPI_Win win) {
   if (win == MPI_WIN_NULL) return nullptr;
+  const std::uint64_t now = generation.load();
   {
     const std::lock_guard lock(open_mutex);
     if (open_list().empty()) return nullptr;
   }
-  last = {now, win, look_up(win)};
-  return last.window;
+  remembered = {now, win, attribute_of(win)};
+  return remembered.window;
 }
 
 Status enter(MPI_Win win, std::unique_ptr<Window> window) {
   if (const int code = mpi::below().Win_set_attr(win, window_keyval(), window.get()); code != MPI_SUCCESS)
     return mpi::from_code(code, "MPI_Win_set_attr");
-  if (window->hidden().translated) ++translated_windows;
+  if (window->rerouted()) change_rerouted(1);
   const std::lock_guard lock(open_mutex);
   open_list().push_back(std::move(window));
   ++generation;
@@ -77,7 +83,7 @@ std::unique_ptr<Window> leave(Window* window) {
   if (at == all.end()) return nullptr;
   auto left = std::move(*at);
   all.erase(at);
-  if (left->hidden().translated) --translated_windows;
+  if (left->rerouted()) change_rerouted(-1);
   return left;
 }
 
@@ -91,6 +97,10 @@ std::vector<Window*> open_windows() {
 Window::Window(Allocation allocation) : allocation_(std::move(allocation)) {
   const Placement& mine = placements()[rank()];
   attributes_ = {base(rank()), static_cast<MPI_Aint>(mine.size), static_cast<int>(mine.disp_unit), allocation_.flavor};
+  if (hidden().translated)
+    for (int target = 0; target < comm()->size; ++target)
+      ways_.push_back({static_cast<MPI_Aint>(placements()[target].disp_unit), hidden().shifts[target]});
+  if (hidden().direct) access_ = std::make_unique<Access>(comm()->size);
 }
 
 void Window::add(std::shared_ptr<StoredSegment> segment, bool own) {

@@ -2,6 +2,7 @@
 // What Sill knows of one MPI window. It hangs on the window as a cached attribute.
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "base/hints.hpp"
 #include "base/status.hpp"
 #include "mpi/comm.hpp"
+#include "window/access.hpp"
 #include "window/hidden.hpp"
 #include "window/plan.hpp"
 #include "window/segment.hpp"
@@ -57,6 +59,8 @@ class Window {
   const Hidden& hidden() const { return allocation_.hidden; }
   WindowHints& hints() { return allocation_.hints; }
   SyncCounts& counts() { return counts_; }
+  // For windows with direct access; nullptr for others.
+  Access* access() { return access_.get(); }
 
   // What MPI_Win_get_attr answers, at addresses that live as long as the window.
   struct Attributes {
@@ -71,8 +75,8 @@ class Window {
   std::byte* base(int target) const { return allocation_.hidden.bases[target]; }
   // The displacement that the hidden window needs to reach the same byte.
   MPI_Aint translate(int target, MPI_Aint disp) const {
-    if (target < 0 || target >= static_cast<int>(placements().size())) return disp;
-    return disp * static_cast<MPI_Aint>(placements()[target].disp_unit) + allocation_.hidden.shifts[target];
+    if (target < 0 || target >= static_cast<int>(ways_.size())) return disp;
+    return disp * ways_[target].unit + ways_[target].shift;
   }
 
   // Adds storage to what sync covers: this process's own, or another rank's on this node.
@@ -81,6 +85,7 @@ class Window {
   void add_range(std::shared_ptr<StoredSegment> segment, const void* attached, const std::byte* begin,
                  const std::byte* end);
   void drop_range(const void* attached);
+  bool rerouted() const { return hidden().translated || hidden().direct; }
   bool has_storage() const { return !ranges_.empty(); }
   StoredSegment* own_segment() const;
 
@@ -101,10 +106,16 @@ class Window {
     const std::byte* end;
     bool own;
   };
+  struct Way {
+    MPI_Aint unit;
+    MPI_Aint shift;
+  };
   Status finish_file(StoredSegment& segment);
 
   Allocation allocation_;
   Attributes attributes_;
+  std::vector<Way> ways_;  // per rank, if displacements are translated
+  std::unique_ptr<Access> access_;
   std::string path_;           // of this rank's own store, for tables
   std::mutex mutex_;           // guards ranges_ while memory is attached and detached
   std::vector<Range> ranges_;  // own storage first
@@ -113,16 +124,31 @@ class Window {
 
 // --- the way from a handle to its window ---------------------------------------------------------------------------
 
-// The window behind a handle; nullptr for windows that Sill has nothing to do with. Fast: threads remember the last
-// one.
-Window* find(MPI_Win win);
+// Counts windows that came or went: what a thread remembers is good as long as it stands still.
+extern std::atomic<std::uint64_t> generation;
+struct Remembered {
+  std::uint64_t generation;
+  MPI_Win win;
+  Window* window;
+};
+extern constinit thread_local Remembered remembered;
+Window* look_up(MPI_Win win);
+
+// The window behind a handle; nullptr for windows that Sill has nothing to do with. RMA calls ask this: threads
+// remember the last answer.
+inline Window* find(MPI_Win win) {
+  const bool known = remembered.generation == generation.load(std::memory_order_acquire) && remembered.win == win;
+  return known ? remembered.window : look_up(win);
+}
 // Hangs a window on its handle.
 Status enter(MPI_Win win, std::unique_ptr<Window> window);
 // Takes the window of a handle that has been freed.
 std::unique_ptr<Window> leave(Window* window);
 // All windows that are open in this process.
 std::vector<Window*> open_windows();
-// True if any window needs its displacements translated: the one question every RMA call asks.
-bool any_translated();
+// True if the RMA calls of any window do not just pass through: displacements are translated, or copies direct.
+bool any_rerouted();
+// Calls back whenever that may have changed. For the RMA entry points, at their start.
+void when_rerouting_changes(void (*call)());
 
 }  // namespace sill::window
