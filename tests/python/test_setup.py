@@ -75,6 +75,14 @@ def test_an_ordinary_user_is_told_which_packages_are_missing(checkout, tmp_path)
     assert "must not be called" not in result.stderr
 
 
+def test_a_path_with_spaces_is_refused_at_once(tmp_path):
+    shutil.copytree(ROOT / "tools", tmp_path / "a b" / "tools")
+    result = run("bash", tmp_path / "a b" / "tools" / "setup")
+    assert result.returncode == 1
+    assert "spaces" in result.stderr
+    assert list((tmp_path / "a b").iterdir()) == [tmp_path / "a b" / "tools"]
+
+
 def test_make_help_lists_every_target():
     result = run("make", "help", cwd=ROOT)
     for target in ("setup", "build", "demo", "test", "bench", "format", "lint", "clean"):
