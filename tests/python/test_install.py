@@ -79,7 +79,8 @@ def test_pkg_config_builds_a_program(mpi, prefix, project, harness_environment):
     # eval, for pkg-config escapes the spaces of the prefix.
     command = f'eval "{mpi.cc} program.c -o program $(pkg-config --cflags --libs sill-{mpi.family})"'
     run("sh", "-c", command, env=env, cwd=project)
-    assert run(project / "program", env=env).strip() == "error 0, memory 8"
+    # Open MPI 5.0.11 has something to say of its own before.
+    assert run(project / "program", env=env).endswith("error 0, memory 8\n")
 
 
 @EVERY_MPI
@@ -92,7 +93,7 @@ def test_find_package_chooses_the_family_of_the_mpi_found(mpi, prefix, project, 
     run("cmake", "--build", project / "b", env=harness_environment)
     needed = run("readelf", "-d", project / "b" / "program")
     assert f"[libsill-{mpi.family}.so]" in needed
-    assert run(project / "b" / "program", env=harness_environment).strip() == "error 0, memory 8"
+    assert run(project / "b" / "program", env=harness_environment).endswith("error 0, memory 8\n")
 
 
 def test_only_what_users_need_is_installed(prefix):
