@@ -68,6 +68,21 @@ Result<Shared> own_comm(MPI_Comm user) {
   return *kept.release();
 }
 
+Result<Shared> window_comm(MPI_Comm user) {
+  auto own = own_comm(user);
+  int level = MPI_THREAD_SINGLE;
+  if (!own.ok() || below().Query_thread(&level) != MPI_SUCCESS || level != MPI_THREAD_MULTIPLE) return own;
+  const OwnComm& known = *own.value();
+  auto fresh = std::make_shared<OwnComm>();
+  fresh->rank = known.rank;
+  fresh->size = known.size;
+  fresh->node_count = known.node_count;
+  fresh->node_of = known.node_of;
+  if (const int code = below().Comm_split(known.comm, 0, known.rank, &fresh->comm); code != MPI_SUCCESS)
+    return from_code(code, "MPI_Comm_split");
+  return Shared(std::move(fresh));
+}
+
 int world_rank(int fallback) {
   int initialized = 0;
   int rank = -1;

@@ -33,6 +33,10 @@ class OwnComm {
 // The own communicator beside `user`; made at the first call. Collective over an intra-communicator.
 Result<std::shared_ptr<const OwnComm>> own_comm(MPI_Comm user);
 
+// The communicator for one window beside `user`. With MPI_THREAD_MULTIPLE it is the window's alone, for two threads may
+// end two windows at the same time; else the own communicator. Collective.
+Result<std::shared_ptr<const OwnComm>> window_comm(MPI_Comm user);
+
 // This process's rank in MPI_COMM_WORLD; where there is no world (sessions), the launcher's number, else `fallback`.
 int world_rank(int fallback);
 

@@ -1,5 +1,6 @@
 // MPI 4.1, sections 9.2 and 12.2: memory of MPI_Alloc_mem, and the windows that a program makes over it.
 #include "base/log.hpp"
+#include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
 #include "pmpi/entry.hpp"
 #include "window/memory.hpp"
@@ -23,11 +24,20 @@ int on_Free_mem(Next next, void* base) {
   return known ? sill::mpi::raise_on_comm(MPI_COMM_WORLD, status) : next(base);
 }
 
+bool asks_for_storage(MPI_Info info) {
+  const auto pairs = sill::mpi::info_pairs(info, [](const std::string& key) { return key == "alloc_type"; });
+  return !pairs.empty() && pairs.front().second == "storage";
+}
+
 template <class Next, class Unit>
 int on_Win_create(Next next, void* base, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const int code = next(base, size, disp_unit, info, comm, win);
   if (code != MPI_SUCCESS) return code;
-  return sill::mpi::raise_on_window(*win, sill::window::cover(*win, base, size));
+  const int covered = sill::mpi::raise_on_window(*win, sill::window::cover(*win, base, size));
+  if (asks_for_storage(info) && !sill::window::find(*win))
+    sill::log(sill::LogLevel::warn,
+              "MPI_Win_create: alloc_type=storage can't move memory that is there; give the hints to MPI_Alloc_mem");
+  return covered;
 }
 
 #if MPI_VERSION >= 4

@@ -185,7 +185,7 @@ bool anyone_asks(const AllocateCall& call, const Asked& asked) {
 
 int allocate(const AllocateCall& call, Asked asked, void* baseptr, MPI_Win* win) {
   set_log_rank(mpi::world_rank(-1));
-  const auto own = mpi::own_comm(call.comm);
+  const auto own = mpi::window_comm(call.comm);
   if (!own.ok()) return mpi::raise_on_comm(call.comm, own.status());
   auto built = build(call, asked, own.value());
   if (!built.ok()) return mpi::raise_on_comm(call.comm, built.status());
