@@ -29,7 +29,7 @@ struct Rerouting {
       if (sill::mpi::Inside::now()) return next() args;                                                     \
       const sill::mpi::Inside inside;                                                                       \
       sill::window::Window* window = sill::window::find(win);                                               \
-      if (window && (direct)) return MPI_SUCCESS;                                                           \
+      if (window && window->access() && (direct)) return MPI_SUCCESS;                                       \
       if (window && window->hidden().translated) target_disp = window->translate(target_rank, target_disp); \
       return next() args;                                                                                   \
     }                                                                                                       \

@@ -35,7 +35,7 @@ std::byte* visible(const Window& window, const Target& target, MPI_Count bytes) 
 std::byte* reach(Window& window, MPI_Win win, const Buffer& origin, const Target& target, MPI_Count* bytes) {
   *bytes = contiguous_bytes(origin.count, origin.type);
   if (*bytes < 0 || contiguous_bytes(target.count, target.type) != *bytes) return nullptr;
-  std::byte* place = window.access() ? visible(window, target, *bytes) : nullptr;
+  std::byte* place = visible(window, target, *bytes);
   return place && window.access()->open(win, target.rank) ? place : nullptr;
 }
 
