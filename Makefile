@@ -28,10 +28,10 @@ sanitized: setup
 	@cmake --build $(SANITIZED) --target sill-unit-tests -- --quiet
 
 demo: build ## count the words of real text in storage windows, with a crash on the way; ARGS="--input DIR"
-	@apps/demo $(ARGS)
+	@$(PYTHON) apps/demo --build $(abspath $(BUILD)) $(ARGS)
 
 test: build sanitized ## all tests under every MPI found; ARGS are pytest's, e.g. ARGS="-m quick"
-	@$(PYTHON) tools/test $(ARGS)
+	@SILL_BUILD=$(abspath $(BUILD)) SILL_SANITIZED=$(abspath $(SANITIZED)) $(PYTHON) tools/test $(ARGS)
 
 bench: build ## storage windows against memory windows; ARGS="--quick"
 	@$(PYTHON) bench/run $(ARGS)
