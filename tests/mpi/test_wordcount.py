@@ -62,7 +62,7 @@ def small(tmp_path_factory) -> tuple[Path, Counter[str]]:
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory) -> tuple[Path, Counter[str]]:
-    folder = make_text(tmp_path_factory.mktemp("wordcount") / "large text", 2_000_000)
+    folder = make_text(tmp_path_factory.mktemp("wordcount") / "large text", 1_000_000)
     return folder, count(folder)
 
 
@@ -178,7 +178,7 @@ def test_killed_at_random_again_and_again(mpi, launcher, large, scratch):
     folder, expected = large
     rng = random.Random(f"{mpi.name} 1")
     counts = scratch / "counts"
-    words = ["sill-wordcount", "--task-size", "16k", "--sync-tasks", "4", "--store", scratch, "--progress", "json"]
+    words = ["sill-wordcount", "--task-size", "16k", "--sync-tasks", "2", "--store", scratch, "--progress", "json"]
     words += ["--counts", counts, folder]
     synced, bytes_synced, kills = 0, 0, 0
     while True:
