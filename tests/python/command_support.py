@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -11,6 +15,15 @@ sys.path.insert(0, str(ROOT / "python"))
 from sill import mpis  # noqa: E402
 
 MPIS = [mpi for mpi in mpis.find() if mpi.cc and mpi.mpiexec]
+
+EVERY_MPI = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+BUILD = Path(os.environ.get("SILL_BUILD", ROOT / "build"))
+
+
+def launcher(mpi: mpis.Mpi) -> str:
+    """What --mpiexec gets: more ranks than cores are fine."""
+    return shlex.join([mpi.mpiexec, *mpi.oversubscribe])
+
 
 # Says what a rank sees: who is preloaded, which rules there are, its arguments; exits as told.
 PROGRAM = r"""

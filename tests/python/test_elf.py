@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from command_support import MPIS
+from command_support import EVERY_MPI
 from sill import elf
 
 
@@ -31,7 +31,7 @@ def test_closure_is_what_the_loader_maps(name):
     assert {n.name: n.path for n in elf.closure(path) if "ld-linux" not in n.name} == loaders_view(path)
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+@EVERY_MPI
 def test_an_mpi_program_shows_its_family_and_libmpi(mpi, mpi_program):
     (found,) = elf.mpis_needed(mpi_program(mpi)).items()
     assert found[0] == mpi.family

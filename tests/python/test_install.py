@@ -11,10 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from command_support import MPIS, ROOT
-
-BUILD = Path(os.environ.get("SILL_BUILD", ROOT / "build"))
-EVERY_MPI = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+from command_support import BUILD, EVERY_MPI, MPIS, ROOT
 
 PROGRAM = """
 #include <sill/sill.h>

@@ -6,7 +6,7 @@ import os
 import sys
 
 import pytest
-from command_support import MPIS
+from command_support import EVERY_MPI, MPIS
 from sill import elf, programs
 from sill.errors import SillError
 
@@ -22,7 +22,7 @@ def script(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+@EVERY_MPI
 def test_a_compiled_program_has_its_mpis_family(mpi, mpi_program):
     program = programs.find(str(mpi_program(mpi)))
     assert program.family == mpi.family

@@ -9,19 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_support import MPIS
+from command_support import EVERY_MPI, MPIS, launcher
 from sill import run
 from sill.errors import SillError
-
-EVERY_MPI = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 
 
 def facts(text: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-
-
-def launcher(mpi) -> str:
-    return shlex.join([mpi.mpiexec, *mpi.oversubscribe])
 
 
 @pytest.fixture
