@@ -10,6 +10,11 @@ define configure
 	  { cat $(1)/configure.log >&2; exit 1; }
 endef
 
+# build FOLDER OPTIONS: one line that counts up on a terminal, elsewhere only what goes wrong.
+define build
+	@if [ -t 1 ]; then cmake --build $(1) $(2); else cmake --build $(1) $(2) -- --quiet; fi
+endef
+
 .DEFAULT_GOAL := build
 .PHONY: help setup build sanitized demo test bench format lint clean
 
@@ -21,11 +26,13 @@ setup: ## install what is missing (Debian packages, .venv, .mpi)
 
 build: setup ## build the libraries, apps and tests; leaves .venv/bin/sill
 	$(call configure,$(BUILD),)
-	@cmake --build $(BUILD) -- --quiet
+	@echo "build: libraries, apps and test programs in $(BUILD)"
+	$(call build,$(BUILD),)
 
 sanitized: setup
 	$(call configure,$(SANITIZED),-DSILL_SANITIZE=address$(comma)undefined -DSILL_APPS=OFF -DCMAKE_BUILD_TYPE=Debug)
-	@cmake --build $(SANITIZED) --target sill-unit-tests -- --quiet
+	@echo "build: unit tests with sanitizers in $(SANITIZED)"
+	$(call build,$(SANITIZED),--target sill-unit-tests)
 
 demo: build ## count the words of real text in storage windows, with a crash on the way; ARGS="--input DIR"
 	@$(PYTHON) apps/demo --build $(abspath $(BUILD)) $(ARGS)
