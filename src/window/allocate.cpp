@@ -175,7 +175,8 @@ void log_birth(const Window& window) {
 
 bool anyone_asks(const AllocateCall& call, const Asked& asked) {
   int inter = 1;
-  if (call.comm == MPI_COMM_NULL || !mpi::below_is_whole()) return false;
+  if (call.comm == MPI_COMM_NULL) return false;
+  if (!mpi::below_is_whole()) return asked.storage;
   if (below().Comm_test_inter(call.comm, &inter) != MPI_SUCCESS || inter) return false;
   int mine = asked.storage;
   int any = mine;
@@ -184,6 +185,10 @@ bool anyone_asks(const AllocateCall& call, const Asked& asked) {
 }
 
 int allocate(const AllocateCall& call, Asked asked, void* baseptr, MPI_Win* win) {
+  if (!mpi::below_is_whole())
+    return mpi::raise_on_comm(call.comm, {Cause::unsupported,
+                                          "alloc_type=storage: this MPI library lacks functions "
+                                          "that Sill needs (SILL_LOG=info names them)"});
   set_log_rank(mpi::world_rank(-1));
   const auto own = mpi::window_comm(call.comm);
   if (!own.ok()) return mpi::raise_on_comm(call.comm, own.status());
