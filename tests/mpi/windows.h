@@ -72,19 +72,23 @@ static inline int is_memory(const window_kind* kind) {
  */
 static inline int wants_round_sizes(const window_kind* kind) { return is_memory(kind); }
 
+/* Whether the MPI library below gets to see an MPI_Win_create. */
+static inline int made_by_create(const window_kind* kind) {
+  const char* path = getenv("SILL_WINDOW_PATH");
+  const int forced = path && (strcmp(path, "create") == 0 || strcmp(path, "direct") == 0);
+  return kind->call == BY_CREATE || (kind->call == BY_ALLOCATE && forced && !is_memory(kind));
+}
+
 /* Open MPI 4 crashes in MPI_Compare_and_swap on all of its own windows but shared ones. */
 static inline int swap_is_broken(const window_kind* kind) {
-  return is_openmpi4 && (kind->call == BY_CREATE || (kind->call == BY_ALLOCATE && is_memory(kind)));
+  return is_openmpi4 && (made_by_create(kind) || (kind->call == BY_ALLOCATE && is_memory(kind)));
 }
 
 /* Open MPI 4 accumulates derived datatypes wrongly on windows from MPI_Win_create. */
-static inline int types_are_broken(const window_kind* kind) { return is_openmpi4 && kind->call == BY_CREATE; }
+static inline int types_are_broken(const window_kind* kind) { return is_openmpi4 && made_by_create(kind); }
 
 /* Open MPI 4 and 5 lose MPI_LXOR on windows from MPI_Win_create. */
-static inline int xor_is_broken(const window_kind* kind) {
-  const char* path = getenv("SILL_WINDOW_PATH");
-  return is_openmpi && (kind->call == BY_CREATE || (path && strcmp(path, "create") == 0));
-}
+static inline int xor_is_broken(const window_kind* kind) { return is_openmpi && made_by_create(kind); }
 
 /* A window of that kind; sets check_context. Collective over comm. */
 static inline MPI_Win open_window(const window_kind* kind, MPI_Aint bytes, int disp_unit, MPI_Comm comm, void* base) {
