@@ -119,11 +119,11 @@ class Job:
                     os.kill(pid, signal.SIGKILL)
             self.process.poll()
 
-    def finish(self, timeout: float = TIMEOUT_S) -> Outcome:
-        """Wait until the job is over or the time is up."""
+    def finish(self, timeout: float = TIMEOUT_S, text: str | None = None) -> Outcome:
+        """Wait until the job is over or the time is up. `text`: for its standard input, if that is a pipe."""
         code: int | None
         try:
-            out, err = self.process.communicate(timeout=timeout)
+            out, err = self.process.communicate(text, timeout=timeout)
             code = self.process.returncode
         except subprocess.TimeoutExpired:
             self.kill()
@@ -163,7 +163,9 @@ class Launcher:
         command = command_line(mpi, ranks, words, library(mpi) if sill and not linked else None)
         return Job(command, surroundings(mpi, extra), prefix, **popen)
 
-    def run(self, *arguments, timeout: float = TIMEOUT_S, **options) -> Outcome:
-        """Start and finish."""
+    def run(self, *arguments, timeout: float = TIMEOUT_S, text: str | None = None, **options) -> Outcome:
+        """Start and finish, with `text` on standard input."""
+        if text is not None:
+            options["stdin"] = subprocess.PIPE
         with self.start(*arguments, **options) as job:
-            return job.finish(timeout)
+            return job.finish(timeout, text)

@@ -4,12 +4,9 @@
 
 #include "check.h"
 
-/* Try to allocate a window; must fail with `expected` on every rank, within a second, and name `key` and `path` (unless
- * NULL). Collective.
- */
-static inline void expect_error(MPI_Info info, MPI_Aint bytes, int expected, const char* key, const char* path) {
-  char nothing = 0;
-  void* base = &nothing;
+/* One try: seconds it took on the slowest rank. */
+static inline double fail_once(MPI_Info info, MPI_Aint bytes, int expected, const char* key, const char* path) {
+  void* base = NULL;
   MPI_Win win = MPI_WIN_NULL;
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
@@ -20,10 +17,21 @@ static inline void expect_error(MPI_Info info, MPI_Aint bytes, int expected, con
   int length = 0, error_class = class_of(code);
   MPI_Error_string(code, text, &length);
   CHECK_SAY(error_class == expected, "class %d, not %d: %s", error_class, expected, text);
-  CHECK_SAY(seconds < 1.0, "took %.2f s", seconds);
   CHECK_SAY(!key || strstr(text, key), "%s is not in: %s", key, text);
   CHECK_SAY(!path || strstr(text, path), "%s is not in: %s", path, text);
   CHECK(win == MPI_WIN_NULL);
+  double slowest = 0;
+  MPI_Allreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+/* Allocating a window must fail with `expected` on every rank within a second, and name `key` and `path` (unless NULL).
+ * On a busy machine a second can pass by itself, so there are three tries. Collective.
+ */
+static inline void expect_error(MPI_Info info, MPI_Aint bytes, int expected, const char* key, const char* path) {
+  double seconds = fail_once(info, bytes, expected, key, path);
+  for (int more = 0; more < 2 && seconds >= 1.0; more++) seconds = fail_once(info, bytes, expected, key, path);
+  CHECK_SAY(seconds < 1.0, "took %.2f s", seconds);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* hold FILENAME BYTES [KEY=VALUE...]: has a window there until rank 0 reads the end of its standard input. Says "held"
+/* hold FILENAME BYTES [KEY=VALUE...]: has a window there until rank 0 reads a line. Says "held"
  * when it has the window, and checks in the end that nobody else wrote to it.
  */
 #include "files.h"
@@ -26,8 +26,7 @@ int main(int argc, char** argv) {
   if (rank == 0) {
     printf("held\n");
     fflush(stdout);
-    while (getchar() != EOF) {
-    }
+    for (int c = getchar(); c != EOF && c != '\n';) c = getchar();
   }
   MPI_Barrier(MPI_COMM_WORLD);
   check_pattern(base, 0, bytes, rank, 1);

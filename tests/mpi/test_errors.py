@@ -20,12 +20,12 @@ MIB = disks.MIB
 
 
 def state_of(folder: Path) -> dict[str, tuple]:
-    """Name, kind, size, time and contents of all that is in a folder."""
+    """Name, kind, size and contents of all that is in a folder."""
     state = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
         contents = hashlib.sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(status.st_mode) else ""
-        state[str(path)] = (status.st_mode, status.st_size, status.st_mtime_ns, contents)
+        state[str(path)] = (status.st_mode, status.st_size, contents)
     return state
 
 
@@ -55,6 +55,8 @@ def test_paths(mpi, launcher, scratch):
             ("bad_file", "n" * 300),
             ("bad_file", "file/w.%r"),
         ]:
+            if mpi.family == "ompi" and len(name) >= 256:
+                continue  # Open MPI takes no hint of that length
             must_fail(launcher, mpi, error_class, f"{place}/{name}", watched=[place])
     must_fail(launcher, mpi, "bad_file", "/dev/null", ranks=2)
 
@@ -86,11 +88,10 @@ def test_no_permission(mpi, launcher, scratch):
     try:
         for name in ("theirs", "new.%r"):
             words = [copied.get("err_alloc", "err_alloc"), "access", f"{place}/{name}", "65536"]
+            if copied:
+                words = ["/usr/bin/env", f"LD_PRELOAD={copied[library(mpi).name]}", *words]
             env = {"HOME": str(scratch), "TMPDIR": str(scratch)}
-            with_library = ["env", f"LD_PRELOAD={copied[library(mpi).name]}"] if copied else []
-            outcome = launcher.run(
-                mpi, [*with_library, *words], 2, env=env, prefix=prefix, linked=bool(copied), timeout=60
-            )
+            outcome = launcher.run(mpi, words, 2, env=env, prefix=prefix, linked=bool(copied), timeout=60)
             assert outcome.code == 0, outcome.text()
         assert [p.name for p in place.iterdir()] == ["theirs"]
     finally:
@@ -125,7 +126,7 @@ def test_devices(mpi, launcher, scratch):
     images = scratch / "images"
     images.mkdir()
     with disks.loop_device(images / "small", 2 * MIB) as device:
-        must_fail(launcher, mpi, "no_space", device, MIB)
+        must_fail(launcher, mpi, "no_space", device, 3 * MIB)
         must_fail(launcher, mpi, "no_space", device, 65536, [f"storage_alloc_offset={2 * MIB}"], ranks=2)
         must_fail(
             launcher,
@@ -154,10 +155,10 @@ def test_two_jobs_on_one_file(mpi, launcher, scratch):
         must_fail(other, mpi, "in_use", f"{place}/w.%r", 65536, watched=watched, ranks=2, env=env)
         must_fail(other, mpi, "in_use", f"{place}/w.0", 100, ["storage_alloc_offset=60000"], watched, 1, env=env)
         must_fail(other, mpi, "in_use", f"{place}/w.1", 65536, ["storage_alloc_unlink=true"], watched, 1, env=env)
-        outcome = holder.finish()
+        outcome = holder.finish(text="go\n")
         assert outcome.code == 0, outcome.text()
     # Now that it is over, the file is free.
-    outcome = launcher.run(mpi, ["hold", f"{place}/w.%r", "65536"], 2)
+    outcome = launcher.run(mpi, ["hold", f"{place}/w.%r", "65536"], 2, text="go\n")
     assert outcome.code == 0, outcome.text()
 
 

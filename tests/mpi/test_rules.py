@@ -10,8 +10,8 @@ import pytest
 RANKS = 2
 
 
-def run(launcher, mpi, **env):
-    outcome = launcher.run(mpi, "plain", RANKS, env={k: str(v) for k, v in env.items()})
+def run(launcher, mpi, *arguments, **env):
+    outcome = launcher.run(mpi, ["plain", *arguments], RANKS, env={k: str(v) for k, v in env.items()})
     assert outcome.code == 0, outcome.text()
     return outcome
 
@@ -50,7 +50,7 @@ def test_unlink(mpi, launcher, scratch):
 
 def test_shared_file(mpi, launcher, scratch):
     """One file for all ranks: one sidecar with all segments."""
-    run(launcher, mpi, SILL_WINDOWS=f"alloc_type=storage,storage_alloc_filename={scratch}/w%w")
+    run(launcher, mpi, "windows", SILL_WINDOWS=f"alloc_type=storage,storage_alloc_filename={scratch}/w%w")
     sidecar = json.loads((scratch / "w0.sill").read_text())
     assert sidecar["segments"] == [{"rank": r, "offset": 10000 * r, "size": 10000} for r in range(RANKS)]
     assert (scratch / "w0").stat().st_size == 10000 * RANKS
