@@ -89,6 +89,7 @@ Source& Source::operator=(Source&& other) noexcept {
   grown_ = other.grown_;
   striping_applied_ = other.striping_applied_;
   size_at_open_ = other.size_at_open_;
+  modified_at_open_ = other.modified_at_open_;
   return *this;
 }
 
@@ -108,6 +109,7 @@ Status Source::adopt(int fd) {
   identity_.machine = local ? machine_identity() : 0;
   identity_.device = !local ? std::hash<std::string>{}(path_) : is_device_ ? found.st_rdev : found.st_dev;
   size_at_open_ = static_cast<std::uint64_t>(found.st_size);
+  modified_at_open_ = found.st_mtim;
   if (is_device_ && ::ioctl(fd, BLKGETSIZE64, &size_at_open_) != 0) return errno_status(errno, path_);
   if (const int flags = ::fcntl(fd, F_GETFL); flags < 0 || ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0)
     return errno_status(errno, path_);
@@ -230,7 +232,8 @@ Status Source::undo() {
   if (!grown_) return {};
   grown_ = false;
   if (::ftruncate(fd_, static_cast<off_t>(size_at_open_)) != 0) return errno_status(errno, path_);
-  return {};
+  const timespec times[] = {{0, UTIME_OMIT}, modified_at_open_};
+  return ::futimens(fd_, times) == 0 ? Status() : errno_status(errno, path_);
 }
 
 Status Source::sync_folder() const {

@@ -2,6 +2,7 @@
 // Source: what a segment lies on, a regular file or a block device, opened and made large enough. In PMDK's words the
 // first of three nouns: source (what), config (how), mapping (the result).
 #include <sys/types.h>
+#include <time.h>
 
 #include <cstdint>
 #include <optional>
@@ -78,6 +79,7 @@ class Source {
   bool grown_ = false;
   bool striping_applied_ = false;
   std::uint64_t size_at_open_ = 0;
+  timespec modified_at_open_{};
 };
 
 }  // namespace sill::storage
