@@ -28,7 +28,7 @@ def cases():
                     yield pytest.param(entry, mpi, variant, ranks, id=name, marks=marks)
 
 
-@pytest.mark.parametrize(("entry", "mpi", "variant", "ranks"), cases())
+@pytest.mark.parametrize(("entry", "mpi", "variant", "ranks"), list(cases()))
 def test_program(entry, mpi, variant, ranks, launcher):
     if reason := entry.get("skip", {}).get(mpi.name):
         pytest.skip(reason)
