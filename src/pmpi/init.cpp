@@ -1,6 +1,8 @@
 // MPI 4.1, chapter 11: start and end of MPI, and the text of Sill's errors (section 9.4).
 #include <cstdio>
+#include <cstdlib>
 
+#include "base/config.hpp"
 #include "base/log.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
@@ -16,8 +18,20 @@ void greet(int code) {
   sill::log(sill::LogLevel::debug, "version " SILL_VERSION ", family " SILL_FAMILY);
 }
 
+// Open MPI attaches at most 64 separate regions to a dynamic window. Small blocks of its own MPI_Alloc_mem share
+// regions; blocks on storage are one each.
+void make_room_for_regions() {
+#ifdef SILL_FAMILY_OMPI
+  constexpr int keep_the_users = 0;
+  const auto& rules = sill::window_rules();
+  if (rules.ok() && !rules.value().empty() && ::setenv("OMPI_MCA_osc_rdma_max_attach", "8192", keep_the_users) != 0)
+    sill::log(sill::LogLevel::debug, "osc_rdma_max_attach could not be raised");
+#endif
+}
+
 template <class Next>
 int on_Init(Next next, int* argc, char*** argv) {
+  make_room_for_regions();
   const int code = next(argc, argv);
   greet(code);
   return code;
@@ -25,6 +39,7 @@ int on_Init(Next next, int* argc, char*** argv) {
 
 template <class Next>
 int on_Init_thread(Next next, int* argc, char*** argv, int required, int* provided) {
+  make_room_for_regions();
   const int code = next(argc, argv, required, provided);
   greet(code);
   return code;
