@@ -28,6 +28,15 @@ MPI_Win to_c(Fint win) {
 #endif
 }
 
+// MPICH numbers a predefined key one higher in Fortran than in C.
+int c_keyval(Fint keyval) {
+#ifdef SILL_FAMILY_MPICH
+  return keyval % 2 == 0 ? keyval - 1 : keyval;
+#else
+  return keyval;
+#endif
+}
+
 // The number behind an answer: the base is one itself, the others are pointed to.
 MPI_Aint fortran_value(int keyval, void* answer) {
   if (keyval == MPI_WIN_BASE) return reinterpret_cast<MPI_Aint>(answer);
@@ -36,8 +45,8 @@ MPI_Aint fortran_value(int keyval, void* answer) {
 
 void get_attr(const char* symbol, Fint* win, Fint* keyval, MPI_Aint* value, Fint* flag, Fint* ierror) {
   void* answer = nullptr;
-  if (sill::pmpi::answer_attribute(to_c(*win), *keyval, &answer)) {
-    *value = fortran_value(*keyval, answer);
+  if (sill::pmpi::answer_attribute(to_c(*win), c_keyval(*keyval), &answer)) {
+    *value = fortran_value(c_keyval(*keyval), answer);
     *flag = 1;  // .true. of gfortran, flang and Intel's compiler with -fpscomp logicals
     if (ierror) *ierror = MPI_SUCCESS;
     return;
