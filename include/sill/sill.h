@@ -39,8 +39,8 @@ extern "C" {
 
 /* What one rank's part of a window is made of, and what its syncs did. Bytes, except where the name says otherwise. */
 typedef struct sill_win_stats {
-  uint64_t memory_bytes;  /* of the segment, in memory */
-  uint64_t storage_bytes; /* of the segment, on storage */
+  uint64_t memory_bytes;   /* of the segment, in memory */
+  uint64_t storage_bytes;  /* of the segment, on storage */
   uint64_t resident_bytes; /* of the storage part, in the page cache now; SILL_UNKNOWN before Linux 6.5 */
   uint64_t dirty_bytes;    /* of those, not yet on the device; SILL_UNKNOWN before Linux 6.5 */
   uint64_t synced_bytes;   /* written out by this rank's syncs so far; SILL_UNKNOWN before Linux 6.5 */
@@ -53,7 +53,7 @@ typedef struct sill_win_stats {
  * Returns the error of the lowest failing rank (class MPI_ERR_NO_SPACE, MPI_ERR_IO, ...) on every rank. */
 int sill_win_sync_all(MPI_Win win);
 
-/* Set *restored to 1 if the storage of this rank's segment held bytes before the window was allocated, else 0. Local. */
+/* Set *restored to 1 if this rank's storage held bytes before the window was allocated, else 0. Local. */
 int sill_win_get_restored(MPI_Win win, int* restored);
 
 /* Fill *stats with this rank's numbers. Local; memory windows have only memory_bytes. */

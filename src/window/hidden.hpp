@@ -1,5 +1,6 @@
 #pragma once
-// The MPI window behind a storage window, and the addresses at which segments appear (the paths of docs/architecture.md).
+// The MPI window behind a storage window, and the addresses at which segments appear: the paths of
+// docs/architecture.md.
 #include <mpi.h>
 
 #include <cstddef>
