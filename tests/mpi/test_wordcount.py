@@ -151,10 +151,10 @@ def test_killed_in_a_stage(mpi, stage, launcher, small, scratch):
     assert words_of(counts) == expected, second.text()
 
 
-def live_and_be_killed(launcher, mpi, words: list, rng: random.Random) -> tuple[list[dict], str]:
-    """Run until a random moment, then kill a random rank. Returns what it told, and all it wrote."""
-    signs = rng.randint(1, 6)
+def live_and_be_killed(launcher, mpi, words: list, rng: random.Random, signs: int) -> tuple[list[dict], str]:
+    """Kill a random rank after so many signs of progress, 0 for never. Returns what it told, and all it wrote."""
     events: list[dict] = []
+    pids: list[int] = []
     with launcher.start(mpi, words, 3) as job:
         timer = threading.Timer(TIMEOUT_S, job.kill)
         timer.start()
@@ -162,12 +162,13 @@ def live_and_be_killed(launcher, mpi, words: list, rng: random.Random) -> tuple[
         for line in job.process.stdout:
             text += line
             events += events_of(line)
-            signs -= "progress" in line
+            pids = pids or job.pids("sill-wordcount")
+            if '"progress"' not in line:
+                continue
+            signs -= 1
             if signs == 0:
-                pids = job.pids("sill-wordcount")
-                with contextlib.suppress(IndexError, ProcessLookupError):  # done meanwhile
+                with contextlib.suppress(ProcessLookupError):  # done meanwhile
                     os.kill(rng.choice(pids), signal.SIGKILL)
-                signs = -1
         timer.cancel()
         outcome = job.finish()
     return events, text + outcome.err
@@ -178,11 +179,11 @@ def test_killed_at_random_again_and_again(mpi, launcher, large, scratch):
     folder, expected = large
     rng = random.Random(f"{mpi.name} 1")
     counts = scratch / "counts"
-    words = ["sill-wordcount", "--task-size", "16k", "--sync-tasks", "2", "--store", scratch, "--progress", "json"]
+    words = ["sill-wordcount", "--task-size", "8k", "--sync-tasks", "2", "--store", scratch, "--progress", "json"]
     words += ["--counts", counts, folder]
     synced, bytes_synced, kills = 0, 0, 0
     while True:
-        events, text = live_and_be_killed(launcher, mpi, words, rng)
+        events, text = live_and_be_killed(launcher, mpi, words, rng, rng.randint(2, 8) if kills < 5 else 0)
         restored = last(events, "restored") or {"syncs": 0, "bytes": 0}
         assert restored["syncs"] >= synced, text
         assert restored["bytes"] >= bytes_synced, text
