@@ -29,10 +29,13 @@ std::string json_string(const std::string& text) {
 }
 
 std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
+  timespec now{};
   std::tm parts{};
-  std::array<char, 32> text{};
-  if (::gmtime_r(&now, &parts)) std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  std::array<char, 32> seconds{};
+  std::array<char, 48> text{};
+  if (::clock_gettime(CLOCK_REALTIME, &now) != 0 || !::gmtime_r(&now.tv_sec, &parts)) return "";
+  std::strftime(seconds.data(), seconds.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text.data(), text.size(), "%s.%03ldZ", seconds.data(), now.tv_nsec / 1000000);
   return text.data();
 }
 

@@ -53,8 +53,13 @@ bool shared_memory_suffices(std::span<const Request> requests) {
 }
 
 Result<Path> choose_path(const mpi::OwnComm& own, std::span<const Request> requests, const HiddenCall& call) {
-  if (call.shared) return Path::shared;
   const bool one_node = own.node_count == 1;
+  if (call.shared && !one_node)
+    return Status(Cause::unsupported, "MPI_Win_allocate_shared: the communicator spans several nodes");
+  // Open MPI 4 refuses MPI_Win_create by a single rank.
+  const bool cannot_create =
+      own.size == 1 && mpi::version().library == mpi::Library::open_mpi && mpi::version().major < 5;
+  if (call.shared || cannot_create) return Path::shared;
   const bool native_works = one_node || replaces_across_nodes();
   switch (requests[0].path) {
     case PathWish::create:

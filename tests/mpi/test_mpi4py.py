@@ -21,6 +21,6 @@ def test_mpi4py(mpi, launcher):
         pytest.skip(f"this mpi4py has no build for the family {mpi.family}")
     if not Path(mpi.library).name.startswith("libmpi.so"):
         pytest.skip(f"mpi4py's wheel needs libmpi.so.12, and {mpi.name} is {Path(mpi.library).name}")
-    env = {"MPI4PY_MPIABI": abi, "MPI4PY_LIBMPI": mpi.library}
+    env = {"MPI4PY_MPIABI": abi, "MPI4PY_LIBMPI": mpi.library, "LD_LIBRARY_PATH": str(Path(mpi.library).parent)}
     outcome = launcher.run(mpi, [sys.executable, PROGRAM], 2, env=env)
     assert outcome.code == 0, outcome.text()

@@ -18,7 +18,7 @@
 
 // AddressSanitizer would answer SIGBUS in the guard's place.
 extern "C" const char* __asan_default_options();
-extern "C" const char* __asan_default_options() { return "handle_sigbus=0"; }
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() { return "handle_sigbus=0"; }
 
 namespace sill::storage {
 namespace {

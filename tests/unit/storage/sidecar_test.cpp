@@ -27,7 +27,8 @@ const Sidecar two_ranks = {
 
 // The text with the time of creation left out.
 std::string without_time(const std::string& text) {
-  return std::regex_replace(text, std::regex("\"created\": \"\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ\", "), "");
+  return std::regex_replace(text, std::regex("\"created\": \"\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z\", "),
+                            "");
 }
 
 std::ptrdiff_t count_files(const std::string& folder) {
