@@ -43,6 +43,7 @@ Status fill(Request& request, const AllocateCall& call, const Asked& asked, cons
   request.node = own.node_of[own.rank];
   request.window_number = next_window_number.load();
   request.shared_memory = shared_memory_left();
+  request.bases_unaligned = bases_unaligned();
   if (!asked.status.ok()) return asked.status;
   if (call.size < 0) return {Cause::bad_argument, "size: " + std::to_string(call.size) + " is negative"};
   if (call.disp_unit <= 0 || call.disp_unit > INT_MAX)

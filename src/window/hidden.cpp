@@ -23,7 +23,7 @@ using storage::round_up;
 enum class Path { shared, allocate, create, direct };
 
 // Open MPI 4 begins segments inside a page; with any library this turns true when a base is seen to do so.
-std::atomic<bool>& bases_unaligned() {
+std::atomic<bool>& unaligned_seen() {
   static std::atomic<bool> unaligned{mpi::version().library == mpi::Library::open_mpi && mpi::version().major < 5};
   return unaligned;
 }
@@ -211,10 +211,13 @@ Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> place
   return exchange_shifts(own, shifts, queried, hidden, &attempt.misaligned);
 }
 
-Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Placement> placements, const HiddenCall& call,
-                           Path path) {
+Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Request> requests,
+                           std::span<const Placement> placements, const HiddenCall& call, Path path) {
+  // All ranks must do the same, whatever each of them has seen. A single rank's memory may come from anywhere.
+  const bool alone = own.size == 1;
+  bool pad = alone || std::any_of(requests.begin(), requests.end(),
+                                  [](const Request& request) { return request.bases_unaligned; });
   for (;;) {
-    const bool pad = bases_unaligned().load();
     Attempt attempt;
     Status status = allocate_hidden(own, placements, call, path, pad, attempt);
     if (status.ok() && !attempt.misaligned) {
@@ -223,7 +226,8 @@ Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Placement> p
     }
     if (attempt.hidden.win != MPI_WIN_NULL) below().Win_free(&attempt.hidden.win);
     if (!status.ok()) return status;
-    bases_unaligned().store(true);
+    pad = true;
+    unaligned_seen().store(true);
   }
 }
 
@@ -269,7 +273,7 @@ Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> req
   const auto path = choose_path(own, requests, call);
   if (!path.ok()) return path.status();
   if (path.value() == Path::shared || path.value() == Path::allocate)
-    return make_native(own, placements, call, path.value());
+    return make_native(own, requests, placements, call, path.value());
   auto hidden = make_created(own, placements, call);
   if (hidden.ok() && path.value() == Path::direct) {
     hidden.value().direct = true;
@@ -277,6 +281,8 @@ Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> req
   }
   return hidden;
 }
+
+bool bases_unaligned() { return unaligned_seen().load(); }
 
 std::uint64_t shared_memory_left() {
   struct statvfs space;

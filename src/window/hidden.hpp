@@ -41,6 +41,9 @@ struct HiddenCall {
 Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> requests,
                            std::span<const Placement> placements, const HiddenCall& call);
 
+// Whether this process has seen the MPI library begin a segment inside a page.
+bool bases_unaligned();
+
 // Bytes the MPI library can still get for shared windows, where that has a limit it checks (Open MPI).
 std::uint64_t shared_memory_left();
 

@@ -36,6 +36,7 @@ struct Request {
   bool unlink = false;
   bool discard = false;
   PathWish path = PathWish::best;
+  bool bases_unaligned = false;  // this process has seen the MPI library begin segments inside a page
 };
 
 Request make_request(const WindowHints& hints, std::uint64_t size, std::int64_t disp_unit);
