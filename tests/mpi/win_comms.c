@@ -58,7 +58,10 @@ int main(int argc, char** argv) {
   }
   MPI_Comm_free(&comm);
 
-  for (int turn = 0; turn < 1 + world; turn++) ring(MPI_COMM_SELF, "self.%r", 0);
+  /* Open MPI 4 refuses MPI_Win_create with one rank. */
+  const char* path = getenv("SILL_WINDOW_PATH");
+  const int alone = !(is_openmpi4 && path && strcmp(path, "create") == 0);
+  for (int turn = 0; alone && turn < 1 + world; turn++) ring(MPI_COMM_SELF, "self.%r", 0);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   ring(comm, "dup.%r", 0);
   MPI_Comm_free(&comm);
