@@ -30,7 +30,8 @@ def cases():
 
 @pytest.mark.parametrize(("entry", "mpi", "variant", "ranks"), list(cases()))
 def test_program(entry, mpi, variant, ranks, launcher):
-    if reason := entry.get("skip", {}).get(mpi.name):
+    skips = entry.get("skip", {})
+    if reason := skips.get(mpi.name) or skips.get(f"{mpi.name}-{variant}"):
         pytest.skip(reason)
     if entry.get("fortran") and not (BUILD / "bin" / mpi.name / entry["name"]).exists() and not mpi.fc:
         pytest.skip(f"{mpi.name} has no Fortran compiler here")
