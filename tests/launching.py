@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -58,7 +59,7 @@ def program(mpi: mpis.Mpi, name: str) -> Path:
 
 def surroundings(mpi: mpis.Mpi, extra: Mapping[str, str]) -> dict[str, str]:
     """The environment of a job: no rules of the developer's, and what the MPI wants as root."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SILL_", "MPI4PY_")) and k != "LD_PRELOAD"}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SILL_", "MPI4PY_")) and k not in ("LD_PRELOAD", "TMPDIR")}
     kept["XDG_CONFIG_HOME"] = "/nonexistent"  # nor a sill.toml of theirs
     if os.geteuid() == 0:
         kept.update(mpi.root_env)
@@ -72,16 +73,21 @@ def command_line(mpi: mpis.Mpi, ranks: int, words: Sequence[str | Path], preload
 
 
 class Job:
-    """A running job. Ends with its context: whatever of it is still there is killed."""
+    """A running job. Ends with its context: whatever of it is still there is killed, and its temporary files removed.
+
+    A folder for temporary files of its own: Open MPI 5 names its after the launcher's process id, and refuses to start
+    where a killed launcher of the same id has left some.
+    """
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], prefix: Sequence[str] = (), **popen) -> None:
         # Every process of the job inherits the mark, also those that a launcher puts into sessions of their own.
         self.mark = f"SILL_TEST_JOB={uuid.uuid4().hex}"
         self.command = [*prefix, *command]
+        self.temporary = tempfile.TemporaryDirectory(prefix="sill-", ignore_cleanup_errors=True)
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             self.command,
-            env={**env, **dict([self.mark.split("=")])},
+            env={"TMPDIR": self.temporary.name, **env, **dict([self.mark.split("=")])},
             stdin=popen.pop("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -97,6 +103,7 @@ class Job:
     def __exit__(self, *_) -> None:
         self.kill()
         self.process.communicate()
+        self.temporary.cleanup()
 
     def pids(self, name: str = "") -> list[int]:
         """Processes of this job; only those that run a program of that name, if one is given."""

@@ -7,10 +7,22 @@ namespace {
 
 using sill::window::Access;
 
+using sill::window::Window;
+
+Window* rerouted(MPI_Win win) { return sill::window::any_rerouted() ? sill::window::find(win) : nullptr; }
+
 Access* access_of(MPI_Win win) {
-  if (!sill::window::any_rerouted()) return nullptr;
-  sill::window::Window* window = sill::window::find(win);
+  Window* window = rerouted(win);
   return window ? window->access() : nullptr;
+}
+
+// Before a call that flushes all targets at once, where the MPI library does that too early.
+int flush_each(MPI_Win win) {
+  const Window* window = rerouted(win);
+  if (!window || !window->hidden().flush_each) return MPI_SUCCESS;
+  for (int target = 0; target < window->comm()->size; ++target)
+    if (const int code = sill::mpi::below().Win_flush(target, win); code != MPI_SUCCESS) return code;
+  return MPI_SUCCESS;
 }
 
 template <class Next>
@@ -50,8 +62,20 @@ int on_Win_lock_all(Next next, int assertion, MPI_Win win) {
 
 template <class Next>
 int on_Win_unlock_all(Next next, MPI_Win win) {
+  if (const int code = flush_each(win); code != MPI_SUCCESS) return code;
   if (Access* access = access_of(win)) access->unlock_all();
   return next(win);
+}
+
+template <class Next>
+int on_Win_flush_all(Next next, MPI_Win win) {
+  const int code = flush_each(win);
+  return code == MPI_SUCCESS ? next(win) : code;
+}
+
+template <class Next>
+int on_Win_flush_local_all(Next next, MPI_Win win) {
+  return on_Win_flush_all(next, win);
 }
 
 template <class Next>
@@ -67,4 +91,6 @@ SILL_ENTRY(Win_lock, (int lock_type, int rank, int assertion, MPI_Win win), (nex
 SILL_ENTRY(Win_unlock, (int rank, MPI_Win win), (next, rank, win))
 SILL_ENTRY(Win_lock_all, (int assertion, MPI_Win win), (next, assertion, win))
 SILL_ENTRY(Win_unlock_all, (MPI_Win win), (next, win))
+SILL_ENTRY(Win_flush_all, (MPI_Win win), (next, win))
+SILL_ENTRY(Win_flush_local_all, (MPI_Win win), (next, win))
 SILL_ENTRY(Win_start, (MPI_Group group, int assertion, MPI_Win win), (next, group, assertion, win))

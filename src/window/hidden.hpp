@@ -25,6 +25,8 @@ struct Hidden {
   bool translated = false;
   // Puts and gets to ranks of this node may go through this process's own view of their stores.
   bool direct = false;
+  // The MPI library's MPI_Win_flush_all may return early: each target must be flushed before it.
+  bool flush_each = false;
   // Address space of Sill's own: this rank's segment and its view of its neighbours', on the `create` path.
   std::vector<storage::Region> regions;
   const char* path = "";

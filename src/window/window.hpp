@@ -85,7 +85,7 @@ class Window {
   void add_range(std::shared_ptr<StoredSegment> segment, const void* attached, const std::byte* begin,
                  const std::byte* end);
   void drop_range(const void* attached);
-  bool rerouted() const { return hidden().translated || hidden().direct; }
+  bool rerouted() const { return hidden().translated || hidden().direct || hidden().flush_each; }
   bool has_storage() const { return !ranges_.empty(); }
   StoredSegment* own_segment() const;
 
