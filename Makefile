@@ -12,7 +12,8 @@ endef
 
 # build FOLDER OPTIONS: one line that counts up on a terminal, elsewhere only what goes wrong.
 define build
-	@if [ -t 1 ]; then cmake --build $(1) $(2); else cmake --build $(1) $(2) -- --quiet; fi
+	@if [ -t 1 ]; then cmake --build $(1) $(2); else \
+	  cmake --build $(1) $(2) >$(1)/build.log 2>&1 || { cat $(1)/build.log >&2; exit 1; }; fi
 endef
 
 .DEFAULT_GOAL := build

@@ -100,23 +100,21 @@ Status gather_bytes(const OwnComm& own, const void* mine, int size, void* all) {
   return from_code(below().Allgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, own.comm), "MPI_Allgather");
 }
 
-Result<std::vector<std::string>> gather_strings(const OwnComm& own, const std::string& mine) {
-  const auto lengths = gather_records(own, static_cast<int>(mine.size()));
-  if (!lengths.ok()) return lengths.status();
+Result<std::vector<std::string>> gather_strings(const OwnComm& own, const std::string& mine,
+                                                const std::vector<int>& lengths) {
   std::vector<int> starts;
   int total = 0;
-  for (const int length : lengths.value()) {
+  for (const int length : lengths) {
     starts.push_back(total);
     total += length;
   }
   std::string all(static_cast<std::size_t>(total), '\0');
   const int code = below().Allgatherv(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(),
-                                      lengths.value().data(), starts.data(), MPI_CHAR, own.comm);
+                                      lengths.data(), starts.data(), MPI_CHAR, own.comm);
   if (code != MPI_SUCCESS) return from_code(code, "MPI_Allgatherv");
   std::vector<std::string> strings;
   for (std::size_t rank = 0; rank < starts.size(); ++rank)
-    strings.push_back(
-        all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(lengths.value()[rank])));
+    strings.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(lengths[rank])));
   return strings;
 }
 

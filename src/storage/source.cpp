@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "base/log.hpp"
@@ -29,9 +28,11 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-std::string resolved(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-  return real ? std::string(real.get()) : path;
+// The absolute path, without links, of what is open. The kernel knows it; realpath() asks for every folder on the way.
+std::string resolved(int fd, const std::string& path) {
+  std::array<char, PATH_MAX> real{};
+  const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), real.data(), real.size());
+  return length > 0 && real[0] == '/' ? std::string(real.data(), static_cast<std::size_t>(length)) : path;
 }
 
 Status refuse(const std::string& path, const std::string& reason) { return {Cause::bad_file, path + ": " + reason}; }
@@ -127,7 +128,7 @@ Result<Source> Source::open(const SourceConfig& config) {
   Source source;
   const int fd = open_or_create(config, exists, &source.created_);
   if (fd < 0) return errno_status(errno, config.path);
-  source.path_ = resolved(config.path);
+  source.path_ = resolved(fd, config.path);
   if (Status status = source.adopt(fd); !status.ok()) return status;
   if (!source.created_) return source;
   if (::fchmod(fd, config.perm) != 0) {

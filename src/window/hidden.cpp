@@ -127,7 +127,6 @@ std::uint64_t hidden_size(const mpi::OwnComm& own, std::span<const Placement> pl
 // Where segments begin in this process, as the MPI library tells it.
 Status query_bases(const mpi::OwnComm& own, MPI_Win win, std::span<const Placement> placements, std::byte* mine,
                    std::vector<std::byte*>& bases) {
-  bases.assign(placements.size(), nullptr);
   for (int rank = 0; rank < own.size; ++rank) {
     if (!own.on_my_node(rank) || placements[rank].size == 0) continue;
     if (rank == own.rank) {
@@ -188,7 +187,7 @@ Status exchange_shifts(const mpi::OwnComm& own, const std::vector<Shift>& seen, 
     failed = failed || record.failed;
     *misaligned = *misaligned || record.shift.misaligned;
     hidden.shifts[rank] = record.shift.bytes;
-    if (!hidden.bases.empty() && hidden.bases[rank]) hidden.bases[rank] += record.shift.bytes;
+    if (hidden.bases[rank]) hidden.bases[rank] += record.shift.bytes;
   }
   return failed ? mpi::agree(own.comm, mine) : Status();
 }
@@ -208,11 +207,14 @@ Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> place
   void* mine = nullptr;
   const auto allocate = path == Path::shared ? below().Win_allocate_shared : below().Win_allocate;
   const int code = allocate(size, unit, info.get(), own.comm, static_cast<void*>(&mine), &hidden.win);
-  if (Status status = mpi::agree(own.comm, mpi::from_code(code, "allocating a window")); !status.ok()) return status;
-  below().Win_set_errhandler(hidden.win, MPI_ERRORS_RETURN);
-  const Status queried = query_bases(own, hidden.win, placements, static_cast<std::byte*>(mine), hidden.bases);
+  hidden.bases.assign(placements.size(), nullptr);
+  Status status = mpi::from_code(code, "allocating a window");
+  if (status.ok()) {
+    below().Win_set_errhandler(hidden.win, MPI_ERRORS_RETURN);
+    status = query_bases(own, hidden.win, placements, static_cast<std::byte*>(mine), hidden.bases);
+  }
   const auto shifts = find_shifts(placements, hidden.bases, call.contiguous, pad);
-  return exchange_shifts(own, shifts, queried, hidden, &attempt.misaligned);
+  return exchange_shifts(own, shifts, status, hidden, &attempt.misaligned);
 }
 
 Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Request> requests,

@@ -57,6 +57,7 @@ struct Opened {
   bool created = false;
   storage::StoreIdentity identity;
   std::uint64_t size_at_open = 0;
+  int path_length = 0;
 };
 
 // Where one segment lies. Offsets within the segment are bytes from its base.

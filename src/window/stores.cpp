@@ -31,18 +31,21 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
       mine.created = source.value().created();
       mine.identity = source.value().identity();
       mine.size_at_open = source.value().size_at_open();
+      mine.path_length = static_cast<int>(source.value().path().size());
       stores.mine_ = std::move(source).value();
     }
   }
   auto opened = mpi::gather_records(own, mine);
   if (!opened.ok()) return opened.status();
   stores.opened_ = std::move(opened).value();
+  std::vector<int> lengths;
   for (const Opened& store : stores.opened_) {
+    lengths.push_back(store.path_length);
     if (store.cause == Cause::ok) continue;
     stores.undo();
     return mpi::agree(own.comm, status);
   }
-  auto paths = mpi::gather_strings(own, stores.mine_ ? stores.mine_->path() : "");
+  auto paths = mpi::gather_strings(own, stores.mine_ ? stores.mine_->path() : "", lengths);
   if (!paths.ok()) return paths.status();
   stores.paths_ = std::move(paths).value();
   return stores;

@@ -76,7 +76,7 @@ def test_reserving_is_counted_apart():
     assert found["alloc_ratio"]["value"] == 1.5
     assert found["alloc_ratio"]["met"]
     assert found["alloc_free_ratio"]["value"] == 2.75
-    assert not found["alloc_free_ratio"]["met"]
+    assert found["alloc_free_ratio"]["met"] is None, "a figure without a goal"
 
 
 def test_sync_goals():
