@@ -59,7 +59,11 @@ def program(mpi: mpis.Mpi, name: str) -> Path:
 
 def surroundings(mpi: mpis.Mpi, extra: Mapping[str, str]) -> dict[str, str]:
     """The environment of a job: no rules of the developer's, and what the MPI wants as root."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SILL_", "MPI4PY_")) and k not in ("LD_PRELOAD", "TMPDIR")}
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("SILL_", "MPI4PY_")) and k not in ("LD_PRELOAD", "TMPDIR")
+    }
     kept["XDG_CONFIG_HOME"] = "/nonexistent"  # nor a sill.toml of theirs
     if os.geteuid() == 0:
         kept.update(mpi.root_env)
@@ -81,13 +85,14 @@ class Job:
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], prefix: Sequence[str] = (), **popen) -> None:
         # Every process of the job inherits the mark, also those that a launcher puts into sessions of their own.
-        self.mark = f"SILL_TEST_JOB={uuid.uuid4().hex}"
+        token = uuid.uuid4().hex
+        self.mark = f"SILL_TEST_JOB={token}"
         self.command = [*prefix, *command]
         self.temporary = tempfile.TemporaryDirectory(prefix="sill-", ignore_cleanup_errors=True)
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             self.command,
-            env={"TMPDIR": self.temporary.name, **env, **dict([self.mark.split("=")])},
+            env={"TMPDIR": self.temporary.name, **env, "SILL_TEST_JOB": token},
             stdin=popen.pop("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
