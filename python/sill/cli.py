@@ -80,6 +80,8 @@ def _run(
     if dry_run:
         print(shlex.join(command))
         return
+    if store is not None:
+        run.make_store(store)
     sys.stdout.flush()
     try:
         os.execvp(command[0], command)
@@ -137,14 +139,26 @@ def _ls(
     recursive: bool = typer.Option(False, "-r", "--recursive", help="Look into folders below, too."),
     as_json: bool = _Json,
 ) -> None:
-    """List which files of a folder are windows, of which job and ranks, and how much of them is on the device."""
-    files = list(sidecar.window_files(folder, recursive))
+    """List which files of a folder are windows, of which job and ranks, and how much of them is on the device.
+
+    What can't be read is named behind the others, and the exit code is 1.
+    """
+    bad: list[SillError] = []
+    files = list(sidecar.window_files(folder, recursive, bad.append))
     if as_json:
         _print_json([asdict(file) for file in files])
-        return
-    if not files:
+    elif files:
+        _print_files(files, folder)
+    elif not bad:
         print(f"no windows in {folder}")
-        return
+    sys.stdout.flush()
+    for error in bad:
+        _complain(str(error))
+    if bad:
+        raise typer.Exit(1)
+
+
+def _print_files(files: list[sidecar.WindowFile], folder: str) -> None:
     table = _table("file", "job", "window", "ranks", ">size", ">allocated", ">resident", ">dirty", "last sync")
     for file in files:
         length = size(file.size) if file.exists else "gone"
@@ -209,8 +223,12 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         named = f"{error.filename}: " if error.filename else ""
         code, text = 1, f"{named}{error.strerror}; check the path and who may read it"
-    print(f"sill: {' '.join(text.split())}", file=sys.stderr)
+    _complain(text)
     return code
+
+
+def _complain(text: str) -> None:
+    print(f"sill: {' '.join(text.split())}", file=sys.stderr)
 
 
 def _moment(time: datetime | None) -> str:
@@ -239,7 +257,3 @@ def _print(table: Table) -> None:
 
 def _print_json(content: Iterable) -> None:
     print(json.dumps(content, indent=2, default=lambda value: value.isoformat()))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,7 +19,7 @@ def command(
     windows: str | None = None,
     store: str | None = None,
 ) -> list[str]:
-    """The command line that runs `program` with Sill. Makes the folder of `store`.
+    """The command line that runs `program` with Sill; `store` is a folder that make_store() makes.
 
     Without `ranks` and `mpiexec` there is no launcher: the program runs as it is, for use below srun or mpiexec. The
     program alone gets LD_PRELOAD, from `env` behind the launcher, which works on every node and with every launcher.
@@ -43,6 +43,15 @@ def command(
     name = program[0] if shutil.which(program[0]) else target.path
     assignments = [f"{key}={value}" for key, value in settings.items()]
     return [*launcher, *count, "env", *assignments, name, *program[1:]]
+
+
+def make_store(store: str) -> None:
+    """Make the folder of `sill run --store`, if it isn't there."""
+    folder = os.path.abspath(store)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise SillError(f"{folder}: {error.strerror}; choose a folder for --store that you may write to") from error
 
 
 def preload_library(program: str | None = None) -> Path:
@@ -122,10 +131,6 @@ def _rule(windows: str | None, store: str | None) -> str | None:
     folder = os.path.abspath(store)
     if any("=" in part for part in folder.split(",")[1:]):
         raise SillError(f"{folder}: a rule can't name a folder with '=' after a comma; use another folder")
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise SillError(f"{folder}: {error.strerror}; choose a folder for --store that you may write to") from error
     name = folder.replace("%", "%%")
     rule = f"alloc_type=storage,storage_alloc_filename={name}/w%w.r%r"
     return f"{rule},{windows}" if windows else rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -50,18 +50,67 @@ class WindowFile:
         return tuple(sorted({segment.rank for segment in self.segments}))
 
 
+class _NoSidecarError(SillError):
+    """The sidecar isn't there, or not any more."""
+
+
 def window_file(path: str | os.PathLike) -> WindowFile:
-    """Describe one window's file, named by its own path or its sidecar's."""
+    """Describe one window's file, named by its own path or its sidecar's; raises SillError."""
     path = str(path)
     data_path = path[: -len(SUFFIX)] if path.endswith(SUFFIX) else path
-    sidecar = Path(data_path + SUFFIX)
-    if not sidecar.is_file():
-        raise SillError(_why_no_sidecar(data_path))
+    try:
+        return _describe(data_path, Path(data_path + SUFFIX))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _NoSidecarError(_why_no_sidecar(data_path)) from error
+    except OSError as error:
+        raise _unreadable(error, path) from error
+
+
+def window_files(
+    folder: str | os.PathLike, recursive: bool = False, bad: Callable[[SillError], None] | None = None
+) -> Iterator[WindowFile]:
+    """All window files of a folder, by name.
+
+    `bad` is told of each sidecar and folder that can't be read; without it the first one raises. What a running job
+    removes meanwhile is left out.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise SillError(f"{root}: no such folder; name the folder of your windows, e.g. that of sill run --store")
+
+    def complain(error: SillError) -> None:
+        if bad is None:
+            raise error
+        bad(error)
+
+    def unlisted(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            complain(_unreadable(error, str(root)))
+
+    for where, folders, files in os.walk(root, onerror=unlisted):
+        folders[:] = sorted(folders) if recursive else []
+        for name in sorted(files):
+            if not name.endswith(SUFFIX) or name == SUFFIX:
+                continue
+            try:
+                found = window_file(os.path.join(where, name))
+            except _NoSidecarError:
+                continue
+            except SillError as error:
+                complain(error)
+            else:
+                yield found
+
+
+def _describe(data_path: str, sidecar: Path) -> WindowFile:
+    info = sidecar.stat()
+    if not stat.S_ISREG(info.st_mode):
+        raise FileNotFoundError(sidecar)
     content = _read(sidecar)
     try:
         segments = [Segment(int(s["rank"]), int(s["offset"]), int(s["size"])) for s in content["segments"]]
         created = _time(content["created"])
-        synced = datetime.fromtimestamp(sidecar.stat().st_mtime, timezone.utc)
+        synced = datetime.fromtimestamp(info.st_mtime, timezone.utc)
         return WindowFile(
             path=data_path,
             job=str(content["job"]),
@@ -77,23 +126,11 @@ def window_file(path: str | os.PathLike) -> WindowFile:
         ) from error
 
 
-def window_files(folder: str | os.PathLike, recursive: bool = False) -> Iterator[WindowFile]:
-    """All window files of a folder, by name; sidecars that can't be read raise SillError."""
-    root = Path(folder)
-    if not root.is_dir():
-        raise SillError(f"{root}: no such folder; name the folder of your windows, e.g. that of sill run --store")
-    # os.walk goes on where a folder can't be read or is gone meanwhile.
-    for where, folders, files in os.walk(root):
-        folders[:] = sorted(folders) if recursive else []
-        for name in sorted(files):
-            if name.endswith(SUFFIX) and name != SUFFIX:
-                yield window_file(os.path.join(where, name))
-
-
 def _why_no_sidecar(path: str) -> str:
-    if not os.path.exists(path):
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
         return f"{path}: no such file; list a folder's windows with: sill ls {os.path.dirname(path) or '.'}"
-    mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         return f"{path}: a folder; list its windows with: sill ls {path}"
     if stat.S_ISBLK(mode):
@@ -101,11 +138,13 @@ def _why_no_sidecar(path: str) -> str:
     return f"{path}: not a window, for there is no {path}{SUFFIX}; list windows with: sill ls DIR"
 
 
+def _unreadable(error: OSError, path: str) -> SillError:
+    return SillError(f"{error.filename or path}: {error.strerror}; look at it as the user who ran the job")
+
+
 def _read(sidecar: Path) -> dict:
     try:
         content = json.loads(sidecar.read_text())
-    except OSError as error:
-        raise SillError(f"{sidecar}: {error.strerror}; look at it as the user who ran the job") from error
     except ValueError as error:
         raise SillError(f"{sidecar}: not JSON ({error}); remove it if it is stale") from error
     if not isinstance(content, dict) or content.get("sill") != FORMAT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -12,6 +13,24 @@ from sill import cachestat, sidecar
 from sill.errors import SillError
 
 PAGE = mmap.PAGESIZE
+
+
+@contextlib.contextmanager
+def as_an_ordinary_user(folder):
+    """Root may read everything, so for a while it is nobody; what is in `folder` becomes nobody's."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, 65534, 65534)
+    for above in folder.parents:
+        if not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o011)  # root's group is still ours
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 @pytest.fixture
@@ -119,6 +138,86 @@ def test_sidecars_that_cannot_be_read_are_said(text, tmp_path, sill):
     with pytest.raises(SillError, match=r"w\.sill"):
         sidecar.window_file(tmp_path / "w")
     assert sill("ls", tmp_path).stderr.count("\n") == 1
+
+
+def test_ls_shows_the_good_ones_and_names_the_bad_ones(window, sill, tmp_path):
+    window("a")
+    window("c")
+    (tmp_path / "b.sill").write_text("not json")
+    (tmp_path / "d.sill").write_text("[]")
+    result = sill("ls", tmp_path)
+    assert result.returncode == 1
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["file", "a", "c"]
+    first, second = result.stderr.splitlines()
+    assert first.startswith(f"sill: {tmp_path}/b.sill: not JSON")
+    assert second.startswith(f"sill: {tmp_path}/d.sill: not a sidecar")
+    as_json = sill("ls", "--json", tmp_path)
+    assert [os.path.basename(row["path"]) for row in json.loads(as_json.stdout)] == ["a", "c"]
+    assert (as_json.returncode, as_json.stderr) == (1, result.stderr)
+
+
+def test_what_one_may_not_read_is_named(window, sill, tmp_path):
+    window("mine")
+    window("theirs")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "theirs.sill").chmod(0)
+    (tmp_path / "folder").chmod(0)
+    with as_an_ordinary_user(tmp_path):
+        result = sill("ls", "-r", tmp_path)
+        show = sill("show", tmp_path / "theirs")
+    (tmp_path / "folder").chmod(0o700)
+    assert result.returncode == 1
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["file", "mine"]
+    assert {line.split(": ")[1] for line in result.stderr.splitlines()} == {
+        f"{tmp_path}/theirs.sill",
+        f"{tmp_path}/folder",
+    }
+    assert "Permission denied; look at it as the user" in show.stderr
+
+
+@pytest.mark.parametrize("gone", ["sidecar", "both", "between"])
+def test_windows_that_a_job_removes_meanwhile_are_left_out(gone, window, sill, tmp_path, monkeypatch):
+    """Between reading the folder and a file in it, or between two looks at that file."""
+    window("a")
+    window("b")
+    walk, read = os.walk, sidecar._read
+
+    def remove(*names):
+        for name in names:
+            (tmp_path / name).unlink()
+
+    def walk_and_remove(*arguments, **more):
+        for found in walk(*arguments, **more):
+            remove("a.sill", *(["a"] if gone == "both" else []))
+            yield found
+
+    def remove_and_read(path):
+        if path.name == "a.sill":
+            remove("a.sill")
+        return read(path)
+
+    if gone == "between":
+        monkeypatch.setattr(sidecar, "_read", remove_and_read)
+    else:
+        monkeypatch.setattr(os, "walk", walk_and_remove)
+    result = sill("ls", tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["file", "b"]
+
+
+def test_only_regular_files_are_sidecars(sill, tmp_path):
+    os.mkfifo(tmp_path / "pipe.sill")
+    (tmp_path / "link.sill").symlink_to("nothing")
+    assert sill("ls", tmp_path).stdout == f"no windows in {tmp_path}\n"
+    for name in ("pipe", "link"):
+        assert "no such file" in sill("show", tmp_path / f"{name}.sill").stderr
+
+
+def test_python_is_told_of_a_bad_one_by_an_exception(window, tmp_path):
+    window("a")
+    (tmp_path / "b.sill").write_text("not json")
+    with pytest.raises(SillError, match=r"b\.sill"):
+        list(sidecar.window_files(tmp_path))
 
 
 def test_ls_lists_files_by_name_with_their_ranks(window, sill, tmp_path):
