@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import launching
 import pytest
+from launching import BUILD, ROOT, mpis
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+__all__ = ["BUILD", "EVERY_MPI", "MPIS", "PROGRAM", "ROOT", "launcher", "mpis", "run_job"]
 
-from sill import mpis  # noqa: E402
-
-MPIS = [mpi for mpi in mpis.find() if mpi.cc and mpi.mpiexec]
-
+# Tests of the command compile programs of their own.
+MPIS = [mpi for mpi in launching.MPIS if mpi.cc]
 EVERY_MPI = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
-BUILD = Path(os.environ.get("SILL_BUILD", ROOT / "build"))
+
+
+def run_job(
+    command: Sequence[str | Path], env: Mapping[str, str], cwd: Path | None = None
+) -> subprocess.CompletedProcess:
+    """Run a command that starts ranks; whatever it leaves behind is ended, and so is all of it after the time limit."""
+    words = [str(word) for word in command]
+    with launching.Job(words, env, cwd=cwd) as job:
+        outcome = job.finish()
+    assert outcome.code is not None, outcome.text()
+    return subprocess.CompletedProcess(words, outcome.code, outcome.out, outcome.err)
 
 
 def launcher(mpi: mpis.Mpi) -> str:

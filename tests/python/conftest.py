@@ -11,18 +11,19 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from command_support import MPIS, PROGRAM, ROOT, mpis
+from command_support import MPIS, PROGRAM, ROOT, mpis, run_job
+from launching import surroundings
 from sill import cli
 
 
 @pytest.fixture(scope="session")
 def harness_environment() -> dict[str, str]:
-    """The surroundings of every command here: no rules of the developer's, and what Open MPI wants as root."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SILL_", "MPI4PY_")) and k != "LD_PRELOAD"}
-    if os.geteuid() == 0:
-        for mpi in MPIS:
-            kept.update(mpi.root_env)
-    return {**kept, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "200"}
+    """The surroundings of every command here: those of a job under any of the MPIs, which it finds as the tests do."""
+    environment = {"PYTHONPATH": str(ROOT / "python"), "COLUMNS": "200"}
+    environment["SILL_MPI_PREFIXES"] = os.environ.get("SILL_MPI_PREFIXES", "")
+    for mpi in MPIS:
+        environment = surroundings(mpi, environment)
+    return environment
 
 
 @pytest.fixture
@@ -37,9 +38,7 @@ def sill(harness_environment):
         words = [str(argument) for argument in arguments]
         environment = {**harness_environment, **(env or {})}
         if words[:1] == ["run"]:
-            command = [sys.executable, "-m", "sill", *words]
-            more = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL, "timeout": 120}
-            return subprocess.run(command, env=environment, cwd=cwd, **more)
+            return run_job([sys.executable, "-m", "sill", *words], environment, cwd)
         out, err = io.StringIO(), io.StringIO()
         with (
             mock.patch.dict(os.environ, environment, clear=True),
@@ -50,21 +49,6 @@ def sill(harness_environment):
         return subprocess.CompletedProcess(["sill", *words], code, out.getvalue(), err.getvalue())
 
     return run
-
-
-@pytest.fixture(scope="session")
-def compile_c(tmp_path_factory):
-    """Compile one C source text; returns the path of what came out."""
-
-    def compile_source(source, *flags, cc="cc", name="program"):
-        folder = tmp_path_factory.mktemp("compiled")
-        file = folder / f"{name}.c"
-        file.write_text(source)
-        output = folder / name
-        subprocess.run([cc, file, "-o", output, *map(str, flags)], check=True, timeout=60)
-        return output
-
-    return compile_source
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from launching import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-
-# What each folder may include beside its own headers (DESIGN, "The house").
+# What each folder may include beside its own headers ("The folders" in docs/architecture.md).
 BELOW = {
     "base": set(),
     "storage": {"base"},

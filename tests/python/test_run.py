@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from command_support import EVERY_MPI, MPIS, launcher
+from command_support import EVERY_MPI, MPIS, launcher, run_job
 from sill import run
 from sill.errors import SillError
 
@@ -118,14 +117,7 @@ def test_all_settings_are_handed_to_other_nodes(stand_ins, monkeypatch):
 @EVERY_MPI
 def test_below_a_launcher_no_other_is_started(mpi, mpi_program, harness_environment, stand_ins):
     command = [mpi.mpiexec, *mpi.oversubscribe, "-n", "2", sys.executable, "-m", "sill", "run", mpi_program(mpi)]
-    result = subprocess.run(
-        command,
-        env={**harness_environment, "SILL_LIBRARY_DIR": str(stand_ins)},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=120,
-    )
+    result = run_job(command, {**harness_environment, "SILL_LIBRARY_DIR": str(stand_ins)})
     assert result.returncode == 0, result.stderr
     assert facts(result.stdout)["ranks"] == "2"
     assert facts(result.stdout)["preloaded"] == mpi.family
@@ -180,6 +172,7 @@ def test_dry_run_prints_a_line_the_shell_understands(mpi_program, sill_run, tmp_
     assert words[-1] == "x y"
     assert "env" in words
     assert any(word.startswith("SILL_WINDOWS=alloc_type=storage") and "a b" in word for word in words)
+    assert list(tmp_path.iterdir()) == [], "nothing is done, so no folder is made"
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from launching import BUILD, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("SILL_BUILD", ROOT / "build"))
 BUILDS = {"plain": BUILD, "sanitized": Path(os.environ.get("SILL_SANITIZED", ROOT / "build-sanitized"))}
 TIMEOUT_S = 300
 
