@@ -42,7 +42,7 @@ test: build sanitized ## all tests under every MPI found; ARGS are pytest's, e.g
 	@SILL_BUILD=$(abspath $(BUILD)) SILL_SANITIZED=$(abspath $(SANITIZED)) $(PYTHON) tools/test $(ARGS)
 
 bench: build ## storage windows against memory windows; ARGS="--quick"
-	@$(PYTHON) bench/run $(ARGS)
+	@$(PYTHON) bench/run --build $(abspath $(BUILD)) $(ARGS)
 
 format: setup ## format C, C++ and Python sources
 	@git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp' | xargs -r .venv/bin/clang-format -i

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from command_support import BUILD, MPIS, ROOT, run_job
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-sys.path.insert(0, str(ROOT / "python"))
 
-from sillbench import judge, report, scenarios, schema  # noqa: E402
-from sillbench.jobs import PLAIN, PRELOADED, BenchError, Machine, Side  # noqa: E402
-from sillbench.measure import interleaved  # noqa: E402
+from sillbench import judge, report, scenarios, schema
+from sillbench.jobs import PLAIN, PRELOADED, BenchError, Machine, Side
+from sillbench.measure import interleaved
 
 
 def point(side: str, metric: str, plain: list[float], other: list[float]) -> dict:
@@ -191,3 +191,19 @@ def test_the_report_names_goals_and_failures():
     text = report.text(results)
     assert "MISSED" in text
     assert "ompi5 rma: broken" in text
+
+
+def test_a_run_stores_results_and_a_picture(tmp_path, harness_environment):
+    """The shortest run that starts a program of bench/, reads what it prints, judges, stores and draws."""
+    mpi = MPIS[0]
+    results, store = tmp_path / "results", tmp_path / "store"
+    command = [sys.executable, ROOT / "bench" / "run", "--quick", "--repetitions", "1", "--only", "alloc"]
+    command += ["--mpi", mpi.name, "--build", BUILD, "--results", results, "--store", store]
+    done = run_job(command, harness_environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    picture, table = sorted(results.iterdir(), key=lambda path: path.suffix, reverse=True)
+    stored = json.loads(table.read_text())
+    assert schema.problems(stored) == []
+    assert {record["mpi"] for record in stored["alloc"]} == {mpi.name}
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert list(store.iterdir()) == [], "the windows' files are gone"

@@ -80,6 +80,25 @@ def test_pkg_config_builds_a_program(mpi, prefix, project, harness_environment):
     assert run(project / "program", env=env).endswith("error 0, memory 8\n")
 
 
+@pytest.mark.parametrize("suffix", ["c", "cpp"])
+def test_plain_sill_is_that_of_the_default_family(suffix, prefix, project, harness_environment):
+    """As C, and as C++ of the oldest standard that sill.h takes."""
+    library = next(prefix.glob("lib*/**/libsill-*.so")).parent
+    env = {**harness_environment, "PKG_CONFIG_PATH": str(library / "pkgconfig"), "LD_LIBRARY_PATH": str(library)}
+    family = run("pkg-config", "--variable=family", "sill", env=env).strip()
+    mpi = next(mpi for mpi in MPIS if mpi.family == family)
+    wrapper = Path(mpi.cc)
+    if suffix == "cpp":
+        (project / "program.c").rename(project / "program.cpp")
+        wrapper = wrapper.with_name(wrapper.name.replace("mpicc", "mpicxx"))
+    standard = {"c": "c99", "cpp": "c++11"}[suffix]
+    flags = f"-std={standard} -Wall -Wextra -Wpedantic -Werror -DMPICH_SKIP_MPICXX -DOMPI_SKIP_MPICXX"
+    command = f'eval "{wrapper} {flags} program.{suffix} -o program $(pkg-config --cflags --libs sill)"'
+    run("sh", "-c", command, env=env, cwd=project)
+    assert f"[libsill-{family}.so]" in run("readelf", "-d", project / "program")
+    assert run(project / "program", env=env).endswith("error 0, memory 8\n")
+
+
 @EVERY_MPI
 def test_find_package_chooses_the_family_of_the_mpi_found(mpi, prefix, project, harness_environment):
     run(
