@@ -11,7 +11,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .mpis import SONAMES
 
@@ -42,7 +42,6 @@ class Needed:
 
     name: str
     path: str | None
-    by: str = field(compare=False, default="")
 
 
 def is_elf(path: str | os.PathLike) -> bool:
@@ -74,7 +73,7 @@ def closure(path: str | os.PathLike) -> Iterator[Needed]:
                 continue
             seen.add(name)
             found = _resolve(name, elf, inherited)
-            yield Needed(name, found.path if found else None, elf.path)
+            yield Needed(name, found.path if found else None)
             if found:
                 # RPATHs are handed down to what a library needs, RUNPATHs aren't.
                 queue.append((found, inherited + found.rpath))

@@ -75,11 +75,6 @@ def find(prefixes: Iterable[str] = ()) -> list[Mpi]:
     return [Mpi(**{**vars(mpi), "name": name}) for name, mpi in found.items()]
 
 
-def by_name(name: str, prefixes: Iterable[str] = ()) -> Mpi | None:
-    """The MPI of that name, None if it isn't here."""
-    return next((mpi for mpi in find(prefixes) if mpi.name == name), None)
-
-
 def headers(mpis: Iterable[Mpi]) -> dict[str, Mpi]:
     """For each family the MPI whose headers its library is built with.
 

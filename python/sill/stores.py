@@ -25,10 +25,7 @@ class Store:
     """A folder on a file system; None where it could not be tried."""
 
     folder: str
-    mount: str
-    device: str
     kind: str
-    options: tuple[str, ...]
     free: int  # bytes for ordinary users
     total: int
     writable: bool
@@ -43,14 +40,11 @@ class Store:
 def inspect(folder: str | os.PathLike) -> Store:
     """Look at a folder, which must exist."""
     path = os.path.realpath(folder)
-    mount, device, kind, options = _mount_of(path)
+    kind, options = _mount_of(path)
     space = os.statvfs(path)
     known = {
         "folder": str(folder),
-        "mount": mount,
-        "device": device,
         "kind": kind,
-        "options": options,
         "free": space.f_bavail * space.f_frsize,
         "total": space.f_blocks * space.f_frsize,
         "dax": any(option == "dax" or option == "dax=always" for option in options),
@@ -107,15 +101,15 @@ def _map(fd: int, length: int) -> None:
         mapping.flush()
 
 
-def _mount_of(path: str) -> tuple[str, str, str, tuple[str, ...]]:
-    """Mount point, device, type and options of the last mount that covers a path."""
-    best = ("/", "", "unknown", ())
+def _mount_of(path: str) -> tuple[str, tuple[str, ...]]:
+    """Type and options of the last mount that covers a path."""
+    deepest, found = "/", ("unknown", ())
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             front, _, back = line.partition(" - ")
-            fields, (kind, device, super_options) = front.split(), back.split()[:3]
+            fields, (kind, _, super_options) = front.split(), back.split()[:3]
             point = re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), fields[4])
             inside = path == point or path.startswith(point.rstrip("/") + "/")
-            if inside and len(point) >= len(best[0]):
-                best = (point, device, kind, tuple(f"{fields[5]},{super_options}".split(",")))
-    return best
+            if inside and len(point) >= len(deepest):
+                deepest, found = point, (kind, tuple(f"{fields[5]},{super_options}".split(",")))
+    return found

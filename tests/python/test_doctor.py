@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
+import sys
 
 import pytest
 from command_support import MPIS, ROOT
@@ -96,7 +96,7 @@ def test_a_small_limit_of_files_is_warned_of(stand_ins, harness_environment):
     """In a process of its own, for a limit can't be raised again."""
     script = 'ulimit -f 1000; exec "$0" -m sill doctor --json /tmp'
     result = subprocess.run(
-        ["bash", "-c", script, os.sys.executable],
+        ["bash", "-c", script, sys.executable],
         env={**harness_environment, "SILL_LIBRARY_DIR": str(stand_ins)},
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
