@@ -68,6 +68,9 @@ twice (by its alias, say), the last one counts.
 `%r` is the rank in `MPI_COMM_WORLD`, `%w` counts windows from 0 (`m0`, `m1`, ... for `MPI_Alloc_mem`), and `%j` is
 `SILL_JOB_ID`, else the job id of Slurm, PBS, Flux, LSF or SGE, else `local`.
 
+`MPI_Alloc_mem` is a local call: ranks that name the same file there don't lie one after another but collide
+(`MPI_ERR_FILE_IN_USE`). A rule for programs that call it needs `%r` in the name.
+
 ## For programs nobody edits
 
 Rules give hints to windows whose info has no `alloc_type`, and to `MPI_Alloc_mem`. What the info says comes first, then the
