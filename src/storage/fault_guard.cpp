@@ -77,6 +77,13 @@ const char* reason_for(const char* path) {
   return "the file was cut short by somebody, a quota is reached, or the device failed";
 }
 
+void end_by_default() {
+  struct sigaction plain = {};
+  plain.sa_handler = SIG_DFL;
+  real_sigaction()(SIGBUS, &plain, nullptr);
+  ::raise(SIGBUS);  // delivered when the handler returns
+}
+
 void say_and_end() {
   put("sill: error: window ");
   put(pending_window);
@@ -85,18 +92,21 @@ void say_and_end() {
   put(": ");
   put(reason_for(pending_path));
   put("; the program ends\n");
-  struct sigaction plain = {};
-  plain.sa_handler = SIG_DFL;
-  real_sigaction()(SIGBUS, &plain, nullptr);
-  ::raise(SIGBUS);  // delivered when the handler returns
+  end_by_default();
 }
 
 struct sigaction take_program_action() {
   const ActionTurn turn;
   const struct sigaction action = program_action;
-  if (action.sa_flags & static_cast<int>(SA_RESETHAND)) program_action.sa_handler = SIG_DFL;
+  if (action.sa_flags & static_cast<int>(SA_RESETHAND)) {
+    program_action.sa_flags &= ~SA_SIGINFO;
+    program_action.sa_handler = SIG_DFL;
+  }
   return action;
 }
+
+// A fault of this thread's own access, not a signal that was sent or a warning of bad memory somewhere.
+bool is_fault(const siginfo_t& info) { return info.si_code > 0 && info.si_code != BUS_MCEERR_AO; }
 
 }  // namespace
 
@@ -112,14 +122,13 @@ struct FaultHandler {
 
   static void handle(int number, siginfo_t* info, void* context) {
     const int saved_errno = errno;
-    const FaultGuard::Entry* entry = info->si_code > 0 ? find(info->si_addr) : nullptr;
+    const FaultGuard::Entry* entry = is_fault(*info) ? find(info->si_addr) : nullptr;
     if (entry) {
       pending_window = entry->window;
       pending_path = entry->path;
     }
     const struct sigaction program = take_program_action();
-    const bool has_handler =
-        (program.sa_flags & SA_SIGINFO) || (program.sa_handler != SIG_DFL && program.sa_handler != SIG_IGN);
+    const bool has_handler = program.sa_handler != SIG_DFL && program.sa_handler != SIG_IGN;
     if (has_handler && (program.sa_flags & SA_SIGINFO))
       program.sa_sigaction(number, info, context);
     else if (has_handler)
@@ -128,9 +137,8 @@ struct FaultHandler {
     const bool ours = entry || (pending_window && info->si_code <= 0);
     if (ours) {
       say_and_end();
-    } else if (!has_handler && program.sa_handler == SIG_DFL) {
-      real_sigaction()(SIGBUS, &program, nullptr);
-      ::raise(SIGBUS);
+    } else if (program.sa_handler == SIG_DFL || (program.sa_handler == SIG_IGN && is_fault(*info))) {
+      end_by_default();  // a fault can't be ignored: the program would fault again for ever
     }
     errno = saved_errno;
   }

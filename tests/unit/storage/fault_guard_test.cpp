@@ -213,5 +213,66 @@ TEST_F(FaultGuardTest, AHandlerForOneFaultIsUsedOnce) {
   EXPECT_TRUE(outcome.output.starts_with("once|sill")) << outcome.output;
 }
 
+// The flag that goes with the handler's type must go with the handler.
+TEST_F(FaultGuardTest, AHandlerWithDetailsForOneFaultIsUsedOnce) {
+  static int calls = 0;
+  static sigjmp_buf escape;
+  const auto outcome = test::run_child([&] {
+    struct sigaction action = {};
+    action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESETHAND);
+    action.sa_sigaction = [](int, siginfo_t*, void*) {
+      ++calls;
+      siglongjmp(escape, 1);
+    };
+    if (::sigaction(SIGBUS, &action, nullptr) != 0) ::_exit(4);
+    const Window window = open();
+    if (sigsetjmp(escape, 1) == 0) cut_and_touch(window);
+    struct sigaction left = {};
+    if (!guarded_sigaction(nullptr, &left) || left.sa_handler != SIG_DFL || (left.sa_flags & SA_SIGINFO)) ::_exit(7);
+    say(calls == 1 ? "once|" : "again|");
+    if (calls == 1) cut_and_touch(window);
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_TRUE(outcome.output.starts_with("once|sill")) << outcome.output;
+}
+
+TEST_F(FaultGuardTest, DetailsWithoutAHandlerAreNoHandler) {
+  for (const auto handler : {SIG_DFL, SIG_IGN}) {
+    const auto outcome = test::run_child([&] {
+      set_handler(handler, SA_SIGINFO);
+      cut_and_touch(open());
+    });
+    EXPECT_EQ(outcome.status, ended_by_bus);
+    expect_said(outcome.output);
+  }
+}
+
+// As the kernel does it: a fault can't be ignored, for the program would do nothing but fault from then on.
+TEST_F(FaultGuardTest, AFaultElsewhereThatIsIgnoredEndsTheProgram) {
+  const auto outcome = test::run_child([&] {
+    ::alarm(20);
+    set_handler(SIG_IGN);
+    const Window window = open();
+    const Source other = test::open_reserved(folder_ / "other", 0, page_size());
+    const auto region = Region::reserve(page_size());
+    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, access_none).ok()) ::_exit(5);
+    std::filesystem::resize_file(folder_ / "other", 0);
+    region.value().data()[0] = std::byte{1};
+  });
+  EXPECT_EQ(outcome.status, ended_by_bus);
+  EXPECT_EQ(outcome.output, "");
+}
+
+TEST_F(FaultGuardTest, ASignalThatSomebodySendsCanBeIgnored) {
+  const auto outcome = test::run_child([&] {
+    set_handler(SIG_IGN);
+    const Window window = open();
+    if (::raise(SIGBUS) != 0) ::_exit(8);
+    say("alive");
+  });
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.output, "alive");
+}
+
 }  // namespace
 }  // namespace sill::storage
