@@ -1,5 +1,6 @@
 #pragma once
 // Pieces of text.
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,5 +11,8 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 
 // `text` without blanks and tabs at both ends.
 std::string_view trim(std::string_view text);
+
+// `text` (UTF-8) as a JSON string, in its quotes.
+std::string json_string(std::string_view text);
 
 }  // namespace sill

@@ -8,8 +8,10 @@
 
 namespace sill::storage {
 
+// Bytes of a page of memory: what addresses and offsets of mappings are multiples of.
 std::size_t page_size();
 
+// `value`, moved up or down to a multiple of `unit`.
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 constexpr std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) { return value / unit * unit; }
 

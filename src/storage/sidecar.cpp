@@ -8,25 +8,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <string_view>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 
 namespace sill::storage {
 namespace {
 
 std::string sidecar_path(const Source& source) { return source.path() + ".sill"; }
-
-std::string json_string(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    std::array<char, 8> escape{};
-    if (static_cast<unsigned char>(c) < 0x20)
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned char>(c));
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += escape[0] ? std::string(escape.data()) : std::string(1, c);
-  }
-  return quoted + '"';
-}
 
 std::string now_utc() {
   timespec now{};
@@ -53,13 +43,49 @@ std::string to_json(const Sidecar& sidecar) {
   return text + "]}\n";
 }
 
+// The sidecar that is there, open, for nothing else may be written to, touched or removed: its name may have been a
+// user's choice for a file. A negative number, and errno, if there is none: EEXIST for something else in its place.
+int open_ours(const std::string& path, int access) {
+  constexpr std::string_view beginning = "{\"sill\":";
+  const int fd = ::open(path.c_str(), access | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) {
+    if (errno == ELOOP || errno == EISDIR || errno == ENXIO) errno = EEXIST;
+    return -1;
+  }
+  std::array<char, beginning.size()> found{};
+  struct stat kind;
+  const bool regular = ::fstat(fd, &kind) == 0 && S_ISREG(kind.st_mode);
+  const ssize_t count = regular ? ::pread(fd, found.data(), found.size(), 0) : -1;
+  if (count == 0 || (count > 0 && std::string_view(found.data(), static_cast<std::size_t>(count)) == beginning))
+    return fd;
+  ::close(fd);
+  errno = EEXIST;
+  return -1;
+}
+
+int open_new(const std::string& path, mode_t perm) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, perm);
+}
+
+// Beside a new file there is rarely an old sidecar, beside an old one there is: what is likely is tried first.
+int open_to_write(const std::string& path, bool likely_new, mode_t perm) {
+  int fd = likely_new ? open_new(path, perm) : -1;
+  if (fd >= 0 || (likely_new && errno != EEXIST)) return fd;
+  fd = open_ours(path, O_RDWR);
+  return fd < 0 && errno == ENOENT ? open_new(path, perm) : fd;
+}
+
+Status not_ours(const std::string& path) {
+  return {Cause::bad_file, path + ": has the name of the window's sidecar but is none; it stays as it is"};
+}
+
 }  // namespace
 
 Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) {
   if (source.is_device()) return {};
   const std::string path = sidecar_path(source);
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, perm);
-  if (fd < 0) return errno_status(errno, path);
+  const int fd = open_to_write(path, source.created(), perm);
+  if (fd < 0) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
   const std::string text = to_json(sidecar);
   const ssize_t written = ::write(fd, text.data(), text.size());
   int error = written == static_cast<ssize_t>(text.size()) ? 0 : (written < 0 ? errno : ENOSPC);
@@ -73,14 +99,21 @@ Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) 
 
 void touch_sidecar(const Source& source) {
   if (source.is_device()) return;
-  if (::utimensat(AT_FDCWD, sidecar_path(source).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT)
+  const int fd = open_ours(sidecar_path(source), O_RDONLY);
+  const bool touched = fd >= 0 && ::futimens(fd, nullptr) == 0;
+  if (!touched && errno != ENOENT)
     log(LogLevel::debug, sidecar_path(source) + ": the time of the sync could not be noted");
+  if (fd >= 0) ::close(fd);
 }
 
 void remove_sidecar(const Source& source) {
   if (source.is_device()) return;
-  if (::unlink(sidecar_path(source).c_str()) != 0 && errno != ENOENT)
-    log(LogLevel::warn, sidecar_path(source) + ": could not be deleted");
+  const std::string path = sidecar_path(source);
+  const int fd = open_ours(path, O_RDONLY);
+  if (fd >= 0) ::close(fd);
+  if (fd < 0 && errno == EEXIST) return log(LogLevel::warn, not_ours(path).message());
+  if (fd < 0 && errno == ENOENT) return;
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) log(LogLevel::warn, path + ": could not be deleted");
 }
 
 }  // namespace sill::storage

@@ -22,10 +22,15 @@ struct Sidecar {
   std::vector<SidecarSegment> segments;
 };
 
-// Writes the sidecar of a source over an older one; none is left if it can't be. Nothing to do for a device.
+// Nothing below touches a file that has the sidecar's name but isn't empty and doesn't begin like one. Nothing is done
+// for devices.
+
+// Writes the sidecar of a source over an older one; none is left if it can't be. Cause::bad_file if another file has
+// its name.
 Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm);
-// Notes a sync: its time is the sidecar's modification time.
+// Notes a sync: its time is the sidecar's modification time. A failure is logged.
 void touch_sidecar(const Source& source);
+// Deletes the sidecar if there is one. A failure is logged.
 void remove_sidecar(const Source& source);
 
 }  // namespace sill::storage

@@ -4,25 +4,17 @@
 #include <string_view>
 
 #include "base/hints.hpp"
+#include "base/text.hpp"
 
 namespace {
 
-std::string json_text(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
 std::string json_row(const sill::HintRow& row) {
   std::string aliases;
-  for (const std::string_view alias : row.aliases) aliases += (aliases.empty() ? "" : ", ") + json_text(alias);
-  return "  {\"key\": " + json_text(row.key) + ", \"values\": " + json_text(row.values) +
-         ", \"default\": " + json_text(row.default_value) + ", \"unit\": " + json_text(row.unit) + ", \"aliases\": [" +
-         aliases + "], \"help\": " + json_text(row.help) + ", \"collective\": " + (row.collective ? "true" : "false") +
-         "}";
+  for (const std::string_view alias : row.aliases) aliases += (aliases.empty() ? "" : ", ") + sill::json_string(alias);
+  return "  {\"key\": " + sill::json_string(row.key) + ", \"values\": " + sill::json_string(row.values) +
+         ", \"default\": " + sill::json_string(row.default_value) + ", \"unit\": " + sill::json_string(row.unit) +
+         ", \"aliases\": [" + aliases + "], \"help\": " + sill::json_string(row.help) +
+         ", \"collective\": " + (row.collective ? "true" : "false") + "}";
 }
 
 std::string json() {

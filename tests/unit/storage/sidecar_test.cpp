@@ -59,10 +59,55 @@ TEST(Sidecar, EscapesWhatJsonCanNotHold) {
 
 TEST(Sidecar, ReplacesAnOlderOne) {
   const Folder folder;
+  for (const std::string& older :
+       {"{\"sill\": 1, " + std::string(5000, 'x'), std::string("{\"sill\":2}"), std::string()}) {
+    const Source source = open_source(folder / "w");
+    test::write_text(folder / "w.sill", older);
+    ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+    EXPECT_TRUE(read_text(folder / "w.sill").ends_with("\"size\": 100}]}\n")) << read_text(folder / "w.sill");
+    EXPECT_EQ(read_text(folder / "w.sill").find('x'), std::string::npos);
+  }
+}
+
+// A user's file, another window's file: whatever has the name by chance.
+TEST(Sidecar, LeavesFilesThatAreNoSidecars) {
+  const Folder folder;
+  test::write_text(folder / "old", "");
+  for (const std::string& text : {std::string("mine"), std::string("{\"sill\""), std::string(5000, '\0')}) {
+    for (const char* name : {"old", "new"}) {
+      const Source source = open_source(folder / name);
+      const std::string path = folder / (name + std::string(".sill"));
+      test::write_text(path, text);
+      const struct timespec long_ago[2] = {{.tv_sec = 1000, .tv_nsec = 0}, {.tv_sec = 1000, .tv_nsec = 0}};
+      ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
+      const Status status = write_sidecar(source, two_ranks, 0600);
+      EXPECT_EQ(status.cause(), Cause::bad_file);
+      EXPECT_NE(status.message().find(path), std::string::npos) << status.message();
+      touch_sidecar(source);
+      remove_sidecar(source);
+      ASSERT_TRUE(fs::exists(path));
+      EXPECT_EQ(read_text(path), text);
+      struct stat found;
+      ASSERT_EQ(::stat(path.c_str(), &found), 0);
+      EXPECT_EQ(found.st_mtime, 1000);
+      fs::remove(path);
+      fs::remove(folder / "new");
+    }
+  }
+}
+
+TEST(Sidecar, LeavesWhatIsNoFile) {
+  const Folder folder;
   const Source source = open_source(folder / "w");
-  test::write_text(folder / "w.sill", std::string(5000, 'x'));
-  ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
-  EXPECT_TRUE(read_text(folder / "w.sill").starts_with("{\"sill\": 1"));
+  ASSERT_EQ(::mkfifo((folder / "w.sill").c_str(), 0600), 0);
+  EXPECT_EQ(write_sidecar(source, two_ranks, 0600).cause(), Cause::bad_file);
+  remove_sidecar(source);
+  EXPECT_TRUE(fs::is_fifo(folder / "w.sill"));
+  fs::remove(folder / "w.sill");
+  fs::create_directory(folder / "w.sill");
+  EXPECT_EQ(write_sidecar(source, two_ranks, 0600).cause(), Cause::bad_file);
+  remove_sidecar(source);
+  EXPECT_TRUE(fs::is_directory(folder / "w.sill"));
 }
 
 TEST(Sidecar, IsTouchedBySyncs) {
@@ -103,11 +148,12 @@ TEST(Sidecar, AFullFileSystemIsAnErrorThatLeavesNothing) {
 TEST(Sidecar, DoesNotFollowALinkInItsPlace) {
   const Folder folder;
   const Source source = open_source(folder / "w");
-  test::write_text(folder / "precious", "keep");
+  test::write_text(folder / "precious", "{\"sill\": keep");
   fs::create_symlink(folder / "precious", folder / "w.sill");
-  const Status status = write_sidecar(source, two_ranks, 0600);
-  EXPECT_EQ(read_text(folder / "precious"), "keep");
-  EXPECT_NE(status.ok(), fs::is_symlink(folder / "w.sill")) << "either refused or replaced";
+  EXPECT_EQ(write_sidecar(source, two_ranks, 0600).cause(), Cause::bad_file);
+  remove_sidecar(source);
+  EXPECT_TRUE(fs::is_symlink(folder / "w.sill"));
+  EXPECT_EQ(read_text(folder / "precious"), "{\"sill\": keep");
 }
 
 TEST(Sidecar, DevicesHaveNone) {
