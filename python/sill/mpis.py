@@ -79,7 +79,7 @@ def headers(mpis: Iterable[Mpi]) -> dict[str, Mpi]:
     """For each family the MPI whose headers its library is built with.
 
     The oldest that has large counts (MPICH 4.0) or a stable ABI (Open MPI 4.1): a library built with it runs on newer
-    ones as well, not the other way round.
+    ones as well; the other way round nobody promises.
     """
     oldest = {"mpich": (4, 0), "ompi": (4, 1), "mpiabi": (0,)}
     chosen: dict[str, Mpi] = {}
