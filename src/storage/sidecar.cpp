@@ -12,6 +12,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "storage/file_size_limit.hpp"
 
 namespace sill::storage {
 namespace {
@@ -87,6 +88,7 @@ Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) 
   const int fd = open_to_write(path, source.created(), perm);
   if (fd < 0) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
   const std::string text = to_json(sidecar);
+  const NoFileSizeSignal errors_only;
   const ssize_t written = ::write(fd, text.data(), text.size());
   int error = written == static_cast<ssize_t>(text.size()) ? 0 : (written < 0 ? errno : ENOSPC);
   // Not O_TRUNC: ext4 flushes a file that was cut to nothing when it is closed, which takes milliseconds.

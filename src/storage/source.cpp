@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "storage/file_size_limit.hpp"
 #include "storage/file_system.hpp"
 
 namespace sill::storage {
@@ -194,6 +195,7 @@ Status Source::reserve(std::uint64_t offset, std::uint64_t length, Reserve how) 
                                  " bytes, the window ends at " + std::to_string(end)};
   }
   if (length == 0) return {};
+  const NoFileSizeSignal errors_only;
   struct stat found;
   if (::fstat(fd_, &found) != 0) return errno_status(errno, path_);
   grown_ = grown_ || end > static_cast<std::uint64_t>(found.st_size);

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "storage/file_size_limit.hpp"
+
 namespace sill::storage {
 namespace {
 
@@ -82,6 +84,7 @@ Status read_in(const Source& source, std::uint64_t offset, void* memory, std::si
 
 Result<std::uint64_t> write_out(const Source& source, std::uint64_t offset, const void* memory, std::size_t length) {
   const Turn turn(source);
+  const NoFileSizeSignal errors_only;
   const auto* from = static_cast<const char*>(memory);
   std::vector<char> there(std::min(length, chunk));
   std::uint64_t written = 0;

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
@@ -12,6 +14,7 @@
 
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
+#include "unit/support/program.hpp"
 #include "unit/support/sources.hpp"
 
 namespace sill::storage {
@@ -143,6 +146,18 @@ TEST(Sidecar, AFullFileSystemIsAnErrorThatLeavesNothing) {
   const Status status = write_sidecar(source, two_ranks, 0600);
   EXPECT_EQ(status.cause(), Cause::no_space) << status.message();
   EXPECT_EQ(count_files(mounted.path()), 1);
+}
+
+TEST(Sidecar, BehindTheFileSizeLimitIsAnErrorAndNoSignal) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  const auto outcome = test::run_child([&] {
+    const rlimit limit = {10, 10};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
+    ::_exit(write_sidecar(source, two_ranks, 0600).cause() == Cause::no_space ? 0 : 3);
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_FALSE(fs::exists(folder / "w.sill"));
 }
 
 TEST(Sidecar, DoesNotFollowALinkInItsPlace) {

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -279,6 +281,24 @@ TEST(SourceReserve, AFullDiskIsAnErrorAndUndone) {
   const Folder folder;
   const LoopDevice device(folder.path(), 16 * mib);
   expect_full(Mounted(device, "ext4"));
+}
+
+TEST(SourceReserve, MoreThanTheFileSizeLimitIsAnErrorAndNoSignal) {
+  const Folder folder;
+  for (const Reserve how : {Reserve::full, Reserve::sparse}) {
+    const auto outcome = test::run_child([&] {
+      const rlimit limit = {mib, mib};
+      if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
+      Source source = open_source(folder / "w");
+      if (!source.reserve(0, mib, how).ok()) ::_exit(3);
+      if (source.reserve(0, 2 * mib, how).cause() != Cause::no_space) ::_exit(4);
+      sigset_t blocked;
+      const bool as_before =
+          ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked) == 0 && !::sigismember(&blocked, SIGXFSZ);
+      ::_exit(as_before ? 0 : 5);
+    });
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+  }
 }
 
 // ext2 has no fallocate: zeros are written into the holes.

@@ -1,6 +1,8 @@
 #include "storage/staging.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
+#include "unit/support/program.hpp"
 #include "unit/support/sources.hpp"
 
 namespace sill::storage {
@@ -46,6 +49,19 @@ TEST(WriteOut, WritesAtTheOffsetAndNothingElse) {
   EXPECT_EQ(read_text(folder / "w"), "012abc6789");
   EXPECT_GT(write(source, 12, "z"), 0u);
   EXPECT_EQ(read_text(folder / "w"), std::string("012abc6789\0\0z", 13));
+}
+
+TEST(WriteOut, BehindTheFileSizeLimitIsAnErrorAndNoSignal) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, 1 << 20);
+  const auto outcome = test::run_child([&] {
+    const rlimit limit = {4096, 4096};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
+    const std::string memory(1 << 20, 'x');
+    const auto written = write_out(source, 0, memory.data(), memory.size());
+    ::_exit(written.status().cause() == Cause::no_space ? 0 : 3);
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
 }
 
 TEST(WriteOut, WritesOnlyWhatDiffers) {
