@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from sill import mpis  # noqa: E402
 
 TIMEOUT_S = 120
 SKIPPED = 77
+PAUSE_S = 0.01  # between two looks at something that others will change
+SHARED_MEMORY = Path("/dev/shm")
+SHARED_MEMORY_NAMES = ("mpich_sh*", "sm_segment*", "vader_segment*", "osc_*")  # of MPICH, Open MPI 5 and 4
 MPIS = [mpi for mpi in mpis.find() if mpi.mpiexec]
 
 
@@ -70,15 +74,44 @@ def surroundings(mpi: mpis.Mpi, extra: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **extra}
 
 
-def command_line(mpi: mpis.Mpi, ranks: int, words: Sequence[str | Path], preload: Path | None) -> list[str]:
-    # env sets the library for the program alone, not for the launcher.
-    before = ["env", f"LD_PRELOAD={preload}"] if preload else []
+def command_line(mpi: mpis.Mpi, ranks: int, words: Sequence[str | Path], preload: Sequence[Path]) -> list[str]:
+    # env sets the libraries for the program alone, not for the launcher.
+    before = ["env", f"LD_PRELOAD={':'.join(map(str, preload))}"] if preload else []
     return [str(w) for w in [mpi.mpiexec, *mpi.oversubscribe, "-n", ranks, *before, *words]]
+
+
+def shared_memory() -> set[Path]:
+    """The files of MPI libraries in shared memory, by their names."""
+    return {path for pattern in SHARED_MEMORY_NAMES for path in SHARED_MEMORY.glob(pattern)}
+
+
+def in_use() -> set[str]:
+    """The files in shared memory that a process has open or mapped."""
+    found: set[str] = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+            # Descriptors first: who makes a file has it open until it is mapped.
+            for descriptor in (process / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    found.add(os.readlink(descriptor))
+            found.update(line.split(None, 5)[5] for line in (process / "maps").read_text().splitlines() if "/" in line)
+    return found
+
+
+def remove_shared_memory(candidates: set[Path]) -> None:
+    """Remove those of them that nobody uses. Listed before use is looked at, a file of another job is never among
+    them: it is open or mapped as long as a process will come and look for it."""
+    used = in_use() if candidates else set()
+    for path in candidates:
+        if str(path) not in used:
+            with contextlib.suppress(FileNotFoundError, PermissionError):
+                path.unlink()
 
 
 class Job:
     """A running job. Ends with its context: whatever of it is still there is killed, and its temporary files removed.
 
+    So is what it left in shared memory: killed ranks leave gigabytes, and Open MPI and Sill look at what is free there.
     A folder for temporary files of its own: Open MPI 5 names its after the launcher's process id, and refuses to start
     where a killed launcher of the same id has left some.
     """
@@ -89,6 +122,7 @@ class Job:
         self.mark = f"SILL_TEST_JOB={token}"
         self.command = [*prefix, *command]
         self.temporary = tempfile.TemporaryDirectory(prefix="sill-", ignore_cleanup_errors=True)
+        self.shared_memory_before = shared_memory()
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             self.command,
@@ -109,6 +143,17 @@ class Job:
         self.kill()
         self.process.communicate()
         self.temporary.cleanup()
+        remove_shared_memory(shared_memory() - self.shared_memory_before)
+
+    @contextlib.contextmanager
+    def limited(self, timeout: float = TIMEOUT_S) -> Iterator[None]:
+        """Kill the job if what is done here takes longer: reading what it writes ends then."""
+        timer = threading.Timer(timeout, self.kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def pids(self, name: str = "") -> list[int]:
         """Processes of this job; only those that run a program of that name, if one is given."""
@@ -125,11 +170,14 @@ class Job:
 
     def kill(self) -> None:
         """End every process of the job, and see them gone: their files may lie on what is unmounted next."""
+        deadline = time.monotonic() + TIMEOUT_S
         while pids := self.pids():
+            assert time.monotonic() < deadline, f"{self.command}: processes {pids} don't end when they are killed"
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             self.process.poll()
+            threading.Event().wait(PAUSE_S)
 
     def finish(self, timeout: float = TIMEOUT_S, text: str | None = None) -> Outcome:
         """Wait until the job is over or the time is up. `text`: for its standard input, if that is a pipe."""
@@ -159,12 +207,15 @@ class Launcher:
         env: Mapping[str, str] | None = None,
         sill: bool = True,
         linked: bool = False,
+        before: Sequence[Path] = (),
+        behind: Sequence[Path] = (),
         prefix: Sequence[str] = (),
         **popen,
     ) -> Job:
         """Start a program (its name in build/bin/MPI, or a whole command) with Sill preloaded.
 
-        `sill=False`: without Sill. `linked`: the program brings Sill itself. `prefix`: words before the launcher.
+        `sill=False`: without Sill. `linked`: the program brings Sill itself. `before`, `behind`: other libraries to
+        preload, before Sill and behind it. `prefix`: words before the launcher.
         """
         words = [words] if isinstance(words, str) else list(words)
         if isinstance(words[0], str) and "/" not in words[0]:
@@ -172,7 +223,8 @@ class Launcher:
         extra = {"SILL_TEST_DIR": str(self.scratch), "SILL_JOB_ID": "test", **(env or {})}
         if sill:
             extra["SILL_TEST_ACTIVE"] = "1"
-        command = command_line(mpi, ranks, words, library(mpi) if sill and not linked else None)
+        preload = [*before, *([library(mpi)] if sill and not linked else []), *behind]
+        command = command_line(mpi, ranks, words, preload)
         return Job(command, surroundings(mpi, extra), prefix, **popen)
 
     def run(self, *arguments, timeout: float = TIMEOUT_S, text: str | None = None, **options) -> Outcome:

@@ -11,10 +11,11 @@ import os
 import random
 import signal
 import subprocess
+import time
 
 import generations
 import pytest
-from launching import MPIS
+from launching import MPIS, PAUSE_S, TIMEOUT_S
 
 RANKS = 3
 KILLS = 50
@@ -23,10 +24,12 @@ KILLS_EACH = max(1, -(-KILLS // max(1, len(MPIS) * len(generations.LAYOUTS))))
 
 def wait_for(job, log, ranks, least) -> None:
     """Until every rank has noted that generation."""
-    while min(generations.synced(log, ranks)) < least:
+    deadline = time.monotonic() + TIMEOUT_S
+    while min(noted := generations.synced(log, ranks)) < least:
+        assert time.monotonic() < deadline, f"after {TIMEOUT_S} s the ranks have noted {noted}, not all {least}"
         with contextlib.suppress(subprocess.TimeoutExpired):
-            outcome = job.process.wait(timeout=0.01)
-            raise AssertionError(f"ended early with {outcome}: {job.process.stderr.read()[-4000:]}")
+            job.process.wait(timeout=PAUSE_S)
+            raise AssertionError(job.finish(10).text())
 
 
 def kill_a_rank(job, chance) -> None:

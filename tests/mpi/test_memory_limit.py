@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import disks
 import pytest
+from launching import PAUSE_S
 
 MIB = disks.MIB
 LIMIT = 256 * MIB
@@ -46,6 +48,7 @@ def memory_group(limit: int) -> Iterator[Path]:
                 group.rmdir()
                 break
             assert time.monotonic() < deadline, f"{group} is still in use"
+            threading.Event().wait(PAUSE_S)
 
 
 def stored(outcome) -> list[int]:
