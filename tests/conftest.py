@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,21 @@ def scratch() -> Iterator[Path]:
     folder.chmod(0o777)
     yield folder
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def compile_c(tmp_path_factory):
+    """Compile one C source text; returns the path of what came out."""
+
+    def compile_source(source, *flags, cc="cc", name="program"):
+        folder = tmp_path_factory.mktemp("compiled")
+        file = folder / f"{name}.c"
+        file.write_text(source)
+        output = folder / name
+        subprocess.run([cc, file, "-o", output, *map(str, flags)], check=True, timeout=60)
+        return output
+
+    return compile_source
 
 
 @pytest.fixture

@@ -4,26 +4,6 @@
 #include "errors.h"
 #include "files.h"
 
-static int class_named(const char* name) {
-  static const struct {
-    const char* name;
-    int value;
-  } names[] = {
-      {"no_such_file", MPI_ERR_NO_SUCH_FILE},
-      {"bad_file", MPI_ERR_BAD_FILE},
-      {"access", MPI_ERR_ACCESS},
-      {"read_only", MPI_ERR_READ_ONLY},
-      {"no_space", MPI_ERR_NO_SPACE},
-      {"in_use", MPI_ERR_FILE_IN_USE},
-      {"quota", MPI_ERR_QUOTA},
-  };
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (strcmp(name, names[i].name) == 0) return names[i].value;
-  }
-  CHECK_SAY(0, "no class %s", name);
-  return -1;
-}
-
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   CHECK(argc >= 4);

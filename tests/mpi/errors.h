@@ -1,8 +1,30 @@
-/* An allocation that must fail: on every rank, with one class, at once. */
+/* Error classes, and an allocation that must fail: on every rank, with one class, at once. */
 #ifndef SILL_TESTS_ERRORS_H
 #define SILL_TESTS_ERRORS_H
 
 #include "check.h"
+
+/* The error class of that name on a command line. */
+static inline int class_named(const char* name) {
+  static const struct {
+    const char* name;
+    int value;
+  } names[] = {
+      {"no_such_file", MPI_ERR_NO_SUCH_FILE},
+      {"bad_file", MPI_ERR_BAD_FILE},
+      {"access", MPI_ERR_ACCESS},
+      {"read_only", MPI_ERR_READ_ONLY},
+      {"no_space", MPI_ERR_NO_SPACE},
+      {"in_use", MPI_ERR_FILE_IN_USE},
+      {"quota", MPI_ERR_QUOTA},
+      {"io", MPI_ERR_IO},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(name, names[i].name) == 0) return names[i].value;
+  }
+  CHECK_SAY(0, "no class %s", name);
+  return -1;
+}
 
 /* One try: seconds it took on the slowest rank. */
 static inline double fail_once(MPI_Info info, MPI_Aint bytes, int expected, const char* key, const char* path) {

@@ -1,5 +1,5 @@
 /* plain [windows]: a program that has never heard of storage: two windows and, unless told "windows", some memory of
- * MPI, no hints. The rules do the rest.
+ * MPI that all ranks have at the same time, no hints. The rules do the rest.
  */
 #include "check.h"
 
@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
     char* memory = NULL;
     MPI_Alloc_mem(5000, MPI_INFO_NULL, &memory);
     memset(memory, 'x', 5000);
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Free_mem(memory);
   }
   for (int w = 0; w < 2; w++) MPI_Win_free(&wins[w]);

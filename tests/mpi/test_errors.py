@@ -149,7 +149,8 @@ def test_two_jobs_on_one_file(mpi, launcher, scratch):
     other = type(launcher)(scratch / "other")
     other.scratch.mkdir()
     with launcher.start(mpi, ["hold", f"{place}/w.%r", "65536"], 2, stdin=subprocess.PIPE) as holder:
-        assert holder.process.stdout.readline() == "held\n"
+        with holder.limited():
+            assert holder.process.stdout.readline() == "held\n"
         env = {"SILL_JOB_ID": "second"}
         watched = [place]
         must_fail(other, mpi, "in_use", f"{place}/w.%r", 65536, watched=watched, ranks=2, env=env)
@@ -166,8 +167,60 @@ def test_sync_on_a_full_device(mpi, launcher, scratch):
     """What a sync can't write is an error of that sync."""
     disks.need_root("mount")
     with disks.tmpfs(scratch / "small", MIB):
-        outcome = launcher.run(mpi, ["sill_sync_error", f"{scratch}/small/w", str(4 * MIB)], 3, linked=True)
+        words = ["sill_sync_error", "no_space", "staged", f"{scratch}/small/w", str(4 * MIB)]
+        outcome = launcher.run(mpi, words, 3, linked=True)
         assert outcome.code == 0, outcome.text()
+
+
+# The kernel's answers are played: in a folder named "poor" the user may have no more blocks; no device can be written.
+NO_BLOCKS = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int fallocate(int fd, int mode, off_t offset, off_t length) {
+  char link[64], path[4096] = "";
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (readlink(link, path, sizeof path - 1) < 0) return -1;
+  if (!strstr(path, "/poor/")) return (int)syscall(SYS_fallocate, fd, mode, offset, length);
+  errno = EDQUOT;
+  return -1;
+}
+"""
+NO_WRITES = "#include <errno.h>\nint msync(void) { errno = EIO; return -1; }\n"
+
+
+def test_quota(mpi, launcher, scratch, compile_c):
+    """A user who may have no more blocks."""
+    place = scratch / "poor"
+    place.mkdir()
+    (place / "old").write_bytes(b"kept" * 1000)
+    before = [compile_c(NO_BLOCKS, "-shared", "-fPIC", name="libnoblocks.so")]
+    must_fail(launcher, mpi, "quota", f"{place}/w.%r", watched=[place], before=before)
+    must_fail(launcher, mpi, "quota", f"{place}/old", watched=[place], ranks=2, before=before)
+
+
+def test_sync_on_a_broken_device(mpi, launcher, scratch, compile_c):
+    """An error of the device is an error of the sync."""
+    words = ["sill_sync_error", "io", "mapped", f"{scratch}/w", str(MIB)]
+    before = [compile_c(NO_WRITES, "-shared", "-fPIC", name="libnowrites.so")]
+    outcome = launcher.run(mpi, words, 3, linked=True, before=before)
+    assert outcome.code == 0, outcome.text()
+
+
+@pytest.mark.parametrize("how", ["full", "sparse"])
+def test_file_size_limit(mpi, launcher, scratch, how):
+    """A file larger than `ulimit -f` allows is an error, not the signal that the kernel sends along."""
+    place = scratch / "place"
+    place.mkdir()
+    limited = ["/bin/sh", "-c", f'ulimit -f {2 << 20} && exec "$@"', "sh"]  # 1 GiB, or 2: the MPI wants files, too
+    words = [*limited, program(mpi, "err_alloc"), "no_space", f"{place}/w", str(4096 * MIB)]
+    outcome = launcher.run(mpi, [*words, f"storage_alloc_reserve={how}"], 1)
+    assert outcome.code == 0, outcome.text()
+    assert not list(place.iterdir())
 
 
 @pytest.mark.parametrize("handler", ["none", "returns", "jumps"])
