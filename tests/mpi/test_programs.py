@@ -24,7 +24,8 @@ def cases():
                     continue
                 for ranks in rank_counts:
                     marks = [pytest.mark.quick] if entry.get("quick") and variant == "plain" and ranks == 2 else []
-                    name = f"{mpi.name}-{entry['name']}-{variant}-{ranks}"
+                    words = "-".join([entry["name"], *entry.get("arguments", [])])
+                    name = f"{mpi.name}-{words}-{variant}-{ranks}"
                     yield pytest.param(entry, mpi, variant, ranks, id=name, marks=marks)
 
 

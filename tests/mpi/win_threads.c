@@ -1,4 +1,5 @@
-/* MPI_THREAD_MULTIPLE: threads that make and use windows of their own, then all on one window. */
+/* win_threads own|common: with MPI_THREAD_MULTIPLE, threads that make and use windows of their own, or all one window.
+ */
 #include <pthread.h>
 
 #include "files.h"
@@ -9,6 +10,7 @@ enum { threads = 4, turns = 4, adds = 50 };
 static int rank, size;
 static MPI_Comm comms[threads];
 static MPI_Win common;
+static long* counters;
 
 static void* own_windows(void* argument) {
   const int me = *(int*)argument;
@@ -58,36 +60,49 @@ static void in_threads(void* (*work)(void*)) {
   for (int i = 0; i < threads; i++) CHECK_EQ(pthread_join(ids[i], NULL), 0);
 }
 
-int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  rank = rank_in(MPI_COMM_WORLD);
-  size = size_of(MPI_COMM_WORLD);
-  if (provided < MPI_THREAD_MULTIPLE) skip("this MPI has no MPI_THREAD_MULTIPLE");
+static void test_own_windows(void) {
   for (int i = 0; i < threads; i++) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
   in_threads(own_windows);
+  for (int i = 0; i < threads; i++) MPI_Comm_free(&comms[i]);
   MPI_Barrier(MPI_COMM_WORLD);
   if (with_sill()) CHECK_EQ(entries_in(scratch()), 0);
+}
 
-  long* base = NULL;
+static void open_common(void) {
   MPI_Info info = make_info("alloc_type=storage storage_alloc_filename=@/common.%r");
-  MPI_Win_allocate((threads + 1) * sizeof(long), sizeof(long), info, MPI_COMM_WORLD, &base, &common);
+  MPI_Win_allocate((threads + 1) * sizeof(long), sizeof(long), info, MPI_COMM_WORLD, &counters, &common);
   MPI_Info_free(&info);
   MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, common);
-  memset(base, 0, (threads + 1) * sizeof(long));
+  memset(counters, 0, (threads + 1) * sizeof(long));
   MPI_Win_unlock(rank, common);
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void test_common_window(void) {
+  open_common();
   MPI_Win_lock_all(0, common);
   in_threads(one_window);
   MPI_Win_unlock_all(common);
   MPI_Barrier(MPI_COMM_WORLD);
   const int share = adds / size + (rank < adds % size);
   MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, common);
-  for (int i = 0; i < threads; i++) CHECK_EQ(base[i], (long)size * share);
-  if (rank == 0) CHECK_EQ(base[threads], (long)size * threads * adds);
+  for (int i = 0; i < threads; i++) CHECK_EQ(counters[i], (long)size * share);
+  if (rank == 0) CHECK_EQ(counters[threads], (long)size * threads * adds);
   MPI_Win_unlock(rank, common);
   MPI_Win_free(&common);
-  for (int i = 0; i < threads; i++) MPI_Comm_free(&comms[i]);
+}
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  rank = rank_in(MPI_COMM_WORLD);
+  size = size_of(MPI_COMM_WORLD);
+  if (provided < MPI_THREAD_MULTIPLE) skip("this MPI has no MPI_THREAD_MULTIPLE");
+  CHECK(argc == 2);
+  if (strcmp(argv[1], "own") == 0)
+    test_own_windows();
+  else
+    test_common_window();
   MPI_Finalize();
   return 0;
 }
