@@ -118,4 +118,12 @@ void remove_sidecar(const Source& source) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) log(LogLevel::warn, path + ": could not be deleted");
 }
 
+Status remove_file(Source& source) {
+  Status status = source.remove();
+  if (status.ok()) remove_sidecar(source);
+  if (status.cause() != Cause::in_use) return status;
+  log(LogLevel::info, status.message() + "; not deleted");
+  return {};
+}
+
 }  // namespace sill::storage

@@ -32,5 +32,7 @@ Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm);
 void touch_sidecar(const Source& source);
 // Deletes the sidecar if there is one. A failure is logged.
 void remove_sidecar(const Source& source);
+// Deletes a source's file and its sidecar. Both stay while another window lies on the file, which is logged.
+Status remove_file(Source& source);
 
 }  // namespace sill::storage

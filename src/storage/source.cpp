@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstring>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -75,6 +77,23 @@ int open_or_create(const SourceConfig& config, bool exists, bool* created) {
   return -1;
 }
 
+// A lock of the open file; its own locks don't stand in its way. 0, EAGAIN if another holds one of the bytes, or
+// another errno where there are no locks.
+int set_lock(int fd, short type, off_t begin, off_t length, int command = F_OFD_SETLK) {
+  struct flock range = {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = begin;
+  range.l_len = length;
+  int error;
+  do error = ::fcntl(fd, command, &range) == 0 ? 0 : errno;
+  while (error == EINTR);
+  return error == EACCES ? EAGAIN : error;
+}
+
+// A byte no file has: who holds its lock may set the file's size.
+constexpr off_t growth_offset = (off_t{1} << 62) + 1;
+
 }  // namespace
 
 Source::Source(Source&& other) noexcept { *this = std::move(other); }
@@ -88,10 +107,11 @@ Source& Source::operator=(Source&& other) noexcept {
   device_ = other.device_;
   is_device_ = other.is_device_;
   created_ = other.created_;
-  grown_ = other.grown_;
+  locked_ = other.locked_;
   striping_applied_ = other.striping_applied_;
   size_at_open_ = other.size_at_open_;
-  modified_at_open_ = other.modified_at_open_;
+  before_ = other.before_;
+  grown_ = std::move(other.grown_);
   return *this;
 }
 
@@ -111,7 +131,6 @@ Status Source::adopt(int fd) {
   identity_.machine = local ? machine_identity() : 0;
   identity_.device = !local ? std::hash<std::string>{}(path_) : is_device_ ? found.st_rdev : found.st_dev;
   size_at_open_ = static_cast<std::uint64_t>(found.st_size);
-  modified_at_open_ = found.st_mtim;
   if (is_device_ && ::ioctl(fd, BLKGETSIZE64, &size_at_open_) != 0) return errno_status(errno, path_);
   if (const int flags = ::fcntl(fd, F_GETFL); flags < 0 || ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0)
     return errno_status(errno, path_);
@@ -162,26 +181,44 @@ Status Source::check_unclaimed() const {
   return {};
 }
 
-Status Source::lock(std::uint64_t offset, std::uint64_t length) const {
+Status Source::lock(std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return {};
-  struct flock range = {};
-  range.l_type = F_WRLCK;
-  range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(offset);
-  range.l_len = static_cast<off_t>(length);
-  if (::fcntl(fd_, F_OFD_SETLK, &range) == 0) return {};
-  if (errno == EAGAIN || errno == EACCES)
+  const int error = set_lock(fd_, F_WRLCK, static_cast<off_t>(offset), static_cast<off_t>(length));
+  if (error == EAGAIN)
     return {Cause::in_use, path_ + ": another window, of this job or another, lies on bytes " + std::to_string(offset) +
                                " to " + std::to_string(offset + length - 1)};
-  log(LogLevel::info, path_ + ": no file locks here (" + std::strerror(errno) + "); two jobs on it go unnoticed");
+  if (error != 0) {
+    static std::atomic<bool> said{false};
+    log(said.exchange(true) ? LogLevel::info : LogLevel::warn,
+        path_ + ": no file locks here (" + std::strerror(error) + "); two jobs on it go unnoticed");
+    return {};
+  }
+  // From the first lock on, nobody removes the file. Before it, between open and now, somebody may have.
+  if (!std::exchange(locked_, true) && !is_named())
+    return {Cause::in_use, path_ + ": another window deleted or replaced it while it was being opened"};
   return {};
 }
 
-void Source::unlock() const {
-  struct flock all = {};
-  all.l_type = F_UNLCK;
-  all.l_whence = SEEK_SET;
-  if (::fcntl(fd_, F_OFD_SETLK, &all) != 0) log(LogLevel::debug, path_ + ": unlocking failed");
+void Source::unlock() {
+  locked_ = false;
+  if (set_lock(fd_, F_UNLCK, 0, 0) != 0) log(LogLevel::debug, path_ + ": unlocking failed");
+}
+
+// Cause::in_use if another window lies on any byte; else none gets a lock until this one unlocks or closes.
+Status Source::lock_all() const {
+  const int error = set_lock(fd_, F_WRLCK, 0, 0);
+  if (error == 0) return {};
+  if (error == EAGAIN) return {Cause::in_use, path_ + ": another window lies on it"};
+  return errno_status(error, path_ + ": no file locks here, another window may lie on it");
+}
+
+// Both are needed: NFS renames what is deleted while open on the same node, and tells other nodes late.
+bool Source::is_named() const {
+  struct stat open;
+  struct stat named;
+  if (is_device_) return true;
+  return ::fstat(fd_, &open) == 0 && open.st_nlink > 0 && ::stat(path_.c_str(), &named) == 0 &&
+         named.st_ino == open.st_ino && named.st_dev == open.st_dev;
 }
 
 Status Source::reserve(std::uint64_t offset, std::uint64_t length, Reserve how) {
@@ -198,45 +235,97 @@ Status Source::reserve(std::uint64_t offset, std::uint64_t length, Reserve how) 
   const NoFileSizeSignal errors_only;
   struct stat found;
   if (::fstat(fd_, &found) != 0) return errno_status(errno, path_);
-  grown_ = grown_ || end > static_cast<std::uint64_t>(found.st_size);
-  if (how == Reserve::full) {
-    int error;
-    do error = ::fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0 ? 0 : errno;
-    while (error == EINTR);
-    if (error == 0) return {};
-    if (error != EOPNOTSUPP) return errno_status(error, path_ + ": reserving " + std::to_string(length) + " bytes");
-  }
-  if (end > static_cast<std::uint64_t>(found.st_size) && ::ftruncate(fd_, static_cast<off_t>(end)) != 0)
-    return errno_status(errno, path_ + ": growing to " + std::to_string(end) + " bytes");
-  return how == Reserve::full ? fill_holes(offset, length) : Status();
+  const auto size = static_cast<std::uint64_t>(found.st_size);
+  if (!before_) before_ = {size, found.st_mtim};
+  if (end > before_->size) grown_.push_back({std::max(offset, before_->size), end});
+  if (how == Reserve::sparse) return end > size ? grow(end) : Status();
+  int error;
+  do error = ::fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0 ? 0 : errno;
+  while (error == EINTR);
+  if (error == 0) return {};
+  if (error != EOPNOTSUPP) return errno_status(error, path_ + ": reserving " + std::to_string(length) + " bytes");
+  return fill(offset, end, size);
 }
 
-// Where the file system has no fallocate: zeros into every hole allocate its blocks and change no content.
-Status Source::fill_holes(std::uint64_t offset, std::uint64_t length) const {
-  const std::vector<char> zeros(1u << 20);
-  const off_t end = static_cast<off_t>(offset + length);
+// Windows that grow one file at the same time take turns: a size that is set from an old look would cut the other's
+// bytes. Where there are no locks, that can't be helped.
+Status Source::grow(std::uint64_t end) const {
+  const int turn = set_lock(fd_, F_WRLCK, growth_offset, 1, F_OFD_SETLKW);
+  struct stat found;
+  int error = ::fstat(fd_, &found) == 0 ? 0 : errno;
+  if (error == 0 && end > static_cast<std::uint64_t>(found.st_size) && ::ftruncate(fd_, static_cast<off_t>(end)) != 0)
+    error = errno;
+  if (turn == 0 && set_lock(fd_, F_UNLCK, growth_offset, 1) != 0) log(LogLevel::debug, path_ + ": unlocking failed");
+  return error == 0 ? Status() : errno_status(error, path_ + ": growing to " + std::to_string(end) + " bytes");
+}
+
+// Where the file system has no fallocate: zeros into every hole allocate its blocks and change no content. What lies
+// behind the old end is a hole, even where the file system can't tell holes.
+Status Source::fill(std::uint64_t offset, std::uint64_t end, std::uint64_t old_size) const {
+  const auto old_end = static_cast<off_t>(std::clamp(old_size, offset, end));
   off_t hole = static_cast<off_t>(offset);
-  while (hole < end && (hole = ::lseek(fd_, hole, SEEK_HOLE)) >= 0 && hole < end) {
+  while (hole < old_end && (hole = ::lseek(fd_, hole, SEEK_HOLE)) >= 0 && hole < old_end) {
     off_t data = ::lseek(fd_, hole, SEEK_DATA);
     if (data < 0 && errno != ENXIO) return errno_status(errno, path_);
-    data = data < 0 ? end : std::min(data, end);
-    while (hole < data) {
-      const auto count = static_cast<std::size_t>(std::min<off_t>(data - hole, static_cast<off_t>(zeros.size())));
-      const ssize_t written = ::pwrite(fd_, zeros.data(), count, hole);
-      if (written < 0 && errno != EINTR) return errno_status(errno, path_ + ": reserving");
-      hole += std::max<ssize_t>(written, 0);
-    }
+    data = data < 0 ? old_end : std::min(data, old_end);
+    if (Status status = write_zeros(static_cast<std::uint64_t>(hole), static_cast<std::uint64_t>(data)); !status.ok())
+      return status;
+    hole = data;
   }
-  return hole < 0 ? errno_status(errno, path_) : Status();
+  if (hole < 0) return errno_status(errno, path_);
+  return write_zeros(static_cast<std::uint64_t>(old_end), end);
+}
+
+Status Source::write_zeros(std::uint64_t offset, std::uint64_t end) const {
+  const std::vector<char> zeros(std::min<std::uint64_t>(end - offset, 1u << 20));
+  while (offset < end) {
+    const auto count = std::min<std::uint64_t>(end - offset, zeros.size());
+    const ssize_t written = ::pwrite(fd_, zeros.data(), count, static_cast<off_t>(offset));
+    if (written < 0 && errno != EINTR) return errno_status(errno, path_ + ": reserving");
+    offset += static_cast<std::uint64_t>(std::max<ssize_t>(written, 0));
+  }
+  return {};
 }
 
 Status Source::undo() {
-  if (created_) return remove();
-  if (!grown_) return {};
-  grown_ = false;
-  if (::ftruncate(fd_, static_cast<off_t>(size_at_open_)) != 0) return errno_status(errno, path_);
-  const timespec times[] = {{0, UTIME_OMIT}, modified_at_open_};
-  return ::futimens(fd_, times) == 0 ? Status() : errno_status(errno, path_);
+  if (is_device_ || (!created_ && grown_.empty())) return {};
+  if (const Status alone = lock_all(); !alone.ok()) {
+    log(alone.cause() == Cause::in_use ? LogLevel::info : LogLevel::warn, alone.message() + "; it stays as it is");
+    return {};
+  }
+  return created_ ? remove() : cut_back();
+}
+
+// Whether a range holds anything but zeros. Holes are told block by block, so the part of the first one is read. A file
+// system that can't tell holes says yes.
+bool Source::has_data(const Range& range, std::uint64_t block) const {
+  const std::uint64_t whole = std::min((range.begin + block - 1) / block * block, range.end);
+  std::vector<char> first(whole - range.begin);
+  const ssize_t count = ::pread(fd_, first.data(), first.size(), static_cast<off_t>(range.begin));
+  if (count < 0 || std::any_of(first.begin(), first.begin() + count, [](char byte) { return byte != 0; })) return true;
+  if (whole == range.end) return false;
+  const off_t data = ::lseek(fd_, static_cast<off_t>(whole), SEEK_DATA);
+  return data < 0 ? errno != ENXIO : data < static_cast<off_t>(range.end);
+}
+
+// Windows that lay between or behind our ranges may have come and gone: what they left stays.
+Status Source::cut_back() {
+  struct stat now;
+  if (::fstat(fd_, &now) != 0) return errno_status(errno, path_);
+  auto ranges = std::exchange(grown_, {});
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::uint64_t cut = before_->size;
+  std::uint64_t end = before_->size;
+  for (const Range& range : ranges) {
+    if (range.begin > end && has_data({end, range.begin}, static_cast<std::uint64_t>(now.st_blksize)))
+      cut = range.begin;
+    end = std::max(end, range.end);
+  }
+  const auto size = static_cast<std::uint64_t>(now.st_size);
+  if (size <= cut || size > end) return {};
+  if (::ftruncate(fd_, static_cast<off_t>(cut)) != 0) return errno_status(errno, path_);
+  const timespec times[] = {{0, UTIME_OMIT}, before_->modified};
+  return cut > before_->size || ::futimens(fd_, times) == 0 ? Status() : errno_status(errno, path_);
 }
 
 Status Source::sync_folder() const {
@@ -251,9 +340,11 @@ Status Source::sync_folder() const {
   return error == 0 || error == EINVAL ? Status() : errno_status(error, folder);
 }
 
-Status Source::remove() const {
+Status Source::remove() {
   struct stat named;
   if (is_device_) return {};
+  // Without locks nobody can tell; what was told to be deleted is.
+  if (Status alone = lock_all(); alone.cause() == Cause::in_use) return alone;
   if (::lstat(path_.c_str(), &named) != 0) return errno == ENOENT ? Status() : errno_status(errno, path_);
   if (named.st_ino != identity_.inode || named.st_dev != device_)
     return {Cause::bad_file, path_ + ": is not the window's file any more; not deleted"};

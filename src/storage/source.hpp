@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/hints.hpp"
 #include "base/status.hpp"
@@ -46,6 +47,7 @@ class Source {
   const std::string& path() const { return path_; }
   const StoreIdentity& identity() const { return identity_; }
   bool is_device() const { return is_device_; }
+  // Whether open created the file, or as answer_for_creation() has it.
   bool created() const { return created_; }
   bool striping_applied() const { return striping_applied_; }
   // Bytes the file held when it was opened; a device's capacity.
@@ -53,22 +55,43 @@ class Source {
 
   // Fails with Cause::in_use if the device is mounted, or claimed by RAID, LVM or the like. Nothing to do for a file.
   Status check_unclaimed() const;
-  // Keeps other windows, of this job or another, off these bytes until the source is closed.
-  Status lock(std::uint64_t offset, std::uint64_t length) const;
-  void unlock() const;
+  // Keeps other windows, of this job or another, off these bytes until the source is closed. Cause::in_use if one is
+  // there, or has just deleted the file. Where the file system has no locks, that is logged.
+  Status lock(std::uint64_t offset, std::uint64_t length);
+  // Gives all bytes back.
+  void unlock();
   // Makes [offset, offset + length) exist: grows a short file, never cuts; `full` also allocates its blocks.
   Status reserve(std::uint64_t offset, std::uint64_t length, Reserve how);
-  // Undoes what open and reserve did to the file: removes it if it was created, cuts off what was grown.
+  // Ranks that open one file let one of them undo: it answers for the creation by any of them, the others for none.
+  void answer_for_creation(bool created) { created_ = created; }
+  // Undoes what open and reserve did to the file: removes it if it was created, cuts off what was grown. Another
+  // window's bytes stay, and so does the file if one lies on it, or might where there are no locks; that is logged.
   Status undo();
   // Makes the file's name durable. Needed once, before the first sync returns.
   Status sync_folder() const;
-  // Deletes the file if its path still leads to it. Nothing to do for a device.
-  Status remove() const;
+  // Deletes the file. Not if its path leads elsewhere by now (Cause::bad_file), nor if another window lies on it
+  // (Cause::in_use). Nothing to do for a device.
+  Status remove();
 
  private:
   Source() = default;
+  // What reserve found, and the ranges it added behind that.
+  struct Before {
+    std::uint64_t size;
+    timespec modified;
+  };
+  struct Range {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
   Status adopt(int fd);
-  Status fill_holes(std::uint64_t offset, std::uint64_t length) const;
+  Status lock_all() const;
+  bool is_named() const;
+  Status grow(std::uint64_t end) const;
+  Status fill(std::uint64_t offset, std::uint64_t end, std::uint64_t old_size) const;
+  Status write_zeros(std::uint64_t offset, std::uint64_t end) const;
+  bool has_data(const Range& range, std::uint64_t block) const;
+  Status cut_back();
 
   int fd_ = -1;
   std::string path_;  // absolute, without links
@@ -76,10 +99,11 @@ class Source {
   dev_t device_ = 0;
   bool is_device_ = false;
   bool created_ = false;
-  bool grown_ = false;
+  bool locked_ = false;
   bool striping_applied_ = false;
   std::uint64_t size_at_open_ = 0;
-  timespec modified_at_open_{};
+  std::optional<Before> before_;
+  std::vector<Range> grown_;
 };
 
 }  // namespace sill::storage

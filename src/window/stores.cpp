@@ -17,6 +17,22 @@ Status with_key(const Status& status) {
   return {status.cause(), "storage_alloc_filename=" + status.message()};
 }
 
+namespace {
+
+// Of the ranks that opened one store, its leader (the lowest) undoes, whichever of them created the file: the others
+// hold no locks, so only its attempt can tell whether another window lies there.
+bool answers_for_creation(int rank, std::span<const Opened> opened) {
+  bool created = false;
+  for (int other = 0; other < static_cast<int>(opened.size()); ++other) {
+    if (!opened[other].open || opened[other].identity != opened[rank].identity) continue;
+    if (other < rank) return false;
+    created = created || opened[other].created;
+  }
+  return created;
+}
+
+}  // namespace
+
 Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> requests, const WindowHints& hints,
                             const NameFields& fields) {
   Stores stores;
@@ -38,6 +54,7 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
   auto opened = mpi::gather_records(own, mine);
   if (!opened.ok()) return opened.status();
   stores.opened_ = std::move(opened).value();
+  if (stores.mine_) stores.mine_->answer_for_creation(answers_for_creation(own.rank, stores.opened_));
   std::vector<int> lengths;
   for (const Opened& store : stores.opened_) {
     lengths.push_back(store.path_length);

@@ -26,7 +26,7 @@ class Stores {
 
   // The leader of each store locks and reserves the bytes of all its ranks. Collective; all succeed or all fail.
   Status reserve(const mpi::OwnComm& own, std::span<const Placement> placements, Reserve how);
-  // Takes back what open and reserve did. Local.
+  // Takes back what open and reserve did; the leader of each store does it for all. Local.
   void undo();
 
  private:

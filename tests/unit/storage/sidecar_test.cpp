@@ -138,6 +138,38 @@ TEST(Sidecar, IsRemovedAndMayBeMissing) {
   EXPECT_EQ(count_files(folder.path()), 1);
 }
 
+TEST(RemoveFile, TakesTheSidecarAlong) {
+  const Folder folder;
+  Source source = open_source(folder / "w");
+  ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+  EXPECT_TRUE(remove_file(source).ok());
+  EXPECT_EQ(count_files(folder.path()), 0);
+}
+
+TEST(RemoveFile, LeavesBothToAnotherWindow) {
+  const Folder folder;
+  Source first = open_source(folder / "w");
+  ASSERT_TRUE(first.lock(0, 10).ok());
+  ASSERT_TRUE(write_sidecar(first, two_ranks, 0600).ok());
+  Source second = open_source(folder / "w");
+  ASSERT_TRUE(second.lock(10, 10).ok());
+  EXPECT_TRUE(remove_file(first).ok());
+  EXPECT_EQ(count_files(folder.path()), 2);
+  first.unlock();
+  EXPECT_TRUE(remove_file(second).ok());
+  EXPECT_EQ(count_files(folder.path()), 0);
+}
+
+TEST(RemoveFile, LeavesBothWhenThePathLeadsElsewhere) {
+  const Folder folder;
+  Source source = open_source(folder / "w");
+  fs::remove(folder / "w");
+  const Source other = open_source(folder / "w");
+  ASSERT_TRUE(write_sidecar(other, two_ranks, 0600).ok());
+  EXPECT_EQ(remove_file(source).cause(), Cause::bad_file);
+  EXPECT_EQ(count_files(folder.path()), 2);
+}
+
 TEST(Sidecar, AFullFileSystemIsAnErrorThatLeavesNothing) {
   if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
   const test::Mounted mounted(1u << 20);

@@ -49,6 +49,8 @@ LoopDevice::~LoopDevice() { EXPECT_EQ(run_program({"losetup", "--detach", path_}
 
 Mounted::Mounted(std::uint64_t size) { mount("sill-unit", "tmpfs", "size=" + std::to_string(size)); }
 
+Mounted::Mounted(const std::string& type) { mount("sill-unit", type, ""); }
+
 Mounted::Mounted(const LoopDevice& device, const std::string& type) {
   run_or_throw({"mkfs." + type, "-q", "-m", "0", device.path()});
   mount(device.path(), type, "");

@@ -2,11 +2,16 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <system_error>
 
 namespace sill::test {
@@ -46,6 +51,24 @@ Outcome run_child(const std::function<void()>& body) {
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   outcome.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return outcome;
+}
+
+void fail_calls(int number, unsigned second_argument, int error) {
+  constexpr unsigned second = offsetof(seccomp_data, args[1]) + (std::endian::native == std::endian::big ? 4 : 0);
+  constexpr auto load = static_cast<unsigned short>(BPF_LD | BPF_W | BPF_ABS);
+  constexpr auto jump_if_equal = static_cast<unsigned short>(BPF_JMP | BPF_JEQ | BPF_K);
+  constexpr auto answer = static_cast<unsigned short>(BPF_RET | BPF_K);
+  std::array filter = {
+      sock_filter{load, 0, 0, offsetof(seccomp_data, nr)},
+      sock_filter{jump_if_equal, 0, 3, static_cast<unsigned>(number)},
+      sock_filter{load, 0, 0, second},
+      sock_filter{jump_if_equal, 0, 1, second_argument},
+      sock_filter{answer, 0, 0, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)},
+      sock_filter{answer, 0, 0, SECCOMP_RET_ALLOW},
+  };
+  const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    ::_exit(124);
 }
 
 Outcome run_program(const std::vector<std::string>& words, const std::vector<std::string>& settings) {
