@@ -43,14 +43,15 @@ typedef struct sill_win_stats {
   uint64_t storage_bytes;  /* of the segment, on storage */
   uint64_t resident_bytes; /* of the storage part, in the page cache now; SILL_UNKNOWN before Linux 6.5 */
   uint64_t dirty_bytes;    /* of those, not yet on the device; SILL_UNKNOWN before Linux 6.5 */
-  uint64_t synced_bytes;   /* written out by this rank's syncs so far; SILL_UNKNOWN before Linux 6.5 */
+  uint64_t synced_bytes;   /* of those, written out by this rank's syncs so far; SILL_UNKNOWN before Linux 6.5 */
   uint64_t sync_count;     /* completed syncs of this rank */
   uint64_t sync_ns;        /* time this rank spent in them, nanoseconds */
 } sill_win_stats;
 
-/* Make the storage of all ranks of `win` durable: MPI_Win_sync on every rank, and a result all ranks agree on.
- * Collective over the window's group. On a window without storage: MPI_SUCCESS, nothing to do.
- * Returns the error of the lowest failing rank (class MPI_ERR_NO_SPACE, MPI_ERR_IO, ...) on every rank. */
+/* Make the storage of all ranks of `win` durable. Collective over the window's group: all that any rank stored or put,
+ * and completed, before it came here. On a window without storage: MPI_SUCCESS, nothing to do.
+ * Returns the error of the lowest failing rank (class MPI_ERR_NO_SPACE, MPI_ERR_IO, ...) on every rank; on a window over
+ * memory of MPI_Alloc_mem (MPI_Win_create, MPI_Win_create_dynamic) each rank its own. */
 int sill_win_sync_all(MPI_Win win);
 
 /* Set *restored to 1 if this rank's storage held bytes before the window was allocated, else 0. Local. */

@@ -75,6 +75,7 @@ std::span<const HintRow> hint_table();
 
 // The row of a key or alias; nullptr for an unknown key.
 const HintRow* find_hint(std::string_view key);
+inline bool is_hint(const std::string& key) { return find_hint(key) != nullptr; }
 
 // Typed hints from pairs. Unknown keys are ignored (MPI 4.1, section 10); a known key with a bad value is an error that
 // names key, value and reason. `alloc_type=storage` without a file name is Cause::missing_hint.

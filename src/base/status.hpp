@@ -23,7 +23,9 @@ enum class Cause : int {
   no_memory,
   io,
   bad_argument,  // a call's argument, not a hint
-  unsupported,   // the system below can't do it
+  bad_size,
+  bad_disp,
+  unsupported,  // the system below can't do it
 };
 
 class [[nodiscard]] Status {

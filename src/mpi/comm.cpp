@@ -42,12 +42,7 @@ Status find_nodes(OwnComm& own) {
   return from_code(code, "finding nodes");
 }
 
-}  // namespace
-
-OwnComm::~OwnComm() {
-  if (comm != MPI_COMM_NULL) below().Comm_free(&comm);
-}
-
+// The own communicator beside `user`; made at the first call.
 Result<Shared> own_comm(MPI_Comm user) {
   const int keyval = own_comm_keyval();
   if (keyval == MPI_KEYVAL_INVALID) return Status(Cause::unsupported, "the MPI library gave no attribute key");
@@ -66,6 +61,12 @@ Result<Shared> own_comm(MPI_Comm user) {
   if (const int code = below().Comm_set_attr(user, keyval, kept.get()); code != MPI_SUCCESS)
     return from_code(code, "MPI_Comm_set_attr");
   return *kept.release();
+}
+
+}  // namespace
+
+OwnComm::~OwnComm() {
+  if (comm != MPI_COMM_NULL) below().Comm_free(&comm);
 }
 
 Result<Shared> window_comm(MPI_Comm user) {
@@ -109,8 +110,8 @@ Result<std::vector<std::string>> gather_strings(const OwnComm& own, const std::s
     total += length;
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  const int code = below().Allgatherv(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(),
-                                      lengths.data(), starts.data(), MPI_CHAR, own.comm);
+  const int code = below().Allgatherv(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(), lengths.data(),
+                                      starts.data(), MPI_CHAR, own.comm);
   if (code != MPI_SUCCESS) return from_code(code, "MPI_Allgatherv");
   std::vector<std::string> strings;
   for (std::size_t rank = 0; rank < starts.size(); ++rank)

@@ -3,6 +3,7 @@
 // back as codes, and what is known of nodes is found out once. It hangs on the user's communicator as an attribute.
 #include <mpi.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -28,13 +29,11 @@ class OwnComm {
   std::vector<int> node_of;  // per rank: the lowest rank of its node
 
   bool on_my_node(int other) const { return node_of[other] == node_of[rank]; }
+  bool alone_on_node() const { return std::count(node_of.begin(), node_of.end(), node_of[rank]) == 1; }
 };
 
-// The own communicator beside `user`; made at the first call. Collective over an intra-communicator.
-Result<std::shared_ptr<const OwnComm>> own_comm(MPI_Comm user);
-
-// The communicator for one window beside `user`. With MPI_THREAD_MULTIPLE it is the window's alone, for two threads may
-// end two windows at the same time; else the own communicator. Collective.
+// The communicator for one window beside `user`, an intra-communicator; made at the first call. With
+// MPI_THREAD_MULTIPLE it is the window's alone, for two threads may end two windows at the same time. Collective.
 Result<std::shared_ptr<const OwnComm>> window_comm(MPI_Comm user);
 
 // This process's rank in MPI_COMM_WORLD; where there is no world (sessions), the launcher's number, else `fallback`.
@@ -51,6 +50,7 @@ Result<std::vector<Record>> gather_records(const OwnComm& own, const Record& min
 // The pairs of an info object, only those with a key that `wanted` accepts.
 std::vector<std::pair<std::string, std::string>> info_pairs(MPI_Info info, bool (*wanted)(const std::string& key));
 
+// `size` bytes of each rank, one after another in `all`. Collective.
 Status gather_bytes(const OwnComm& own, const void* mine, int size, void* all);
 
 template <class Record>

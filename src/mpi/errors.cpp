@@ -42,6 +42,10 @@ int error_class(Cause cause) {
       return MPI_ERR_NO_MEM;
     case Cause::bad_argument:
       return MPI_ERR_ARG;
+    case Cause::bad_size:
+      return MPI_ERR_SIZE;
+    case Cause::bad_disp:
+      return MPI_ERR_DISP;
     case Cause::unsupported:
       return MPI_ERR_UNSUPPORTED_OPERATION;
     case Cause::io:
@@ -62,8 +66,8 @@ struct Code {
 
 std::mutex codes_mutex;
 std::vector<Code>& codes() {
-  static std::vector<Code> all;
-  return all;
+  static auto* all = new std::vector<Code>;  // outlives static destructors of the program
+  return *all;
 }
 
 Code* reuse(int wanted_class, const std::string& text) {

@@ -7,6 +7,7 @@
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
 #include "pmpi/entry.hpp"
+#include "window/memory.hpp"
 #include "window/report.hpp"
 #include "window/window.hpp"
 
@@ -56,6 +57,7 @@ void sync_open_windows() {
 template <class Next>
 int on_Finalize(Next next) {
   sync_open_windows();
+  sill::window::finish_memories();
   sill::window::print_report();
   return next();
 }

@@ -1,5 +1,7 @@
 // MPI 4.1, section 12.3: communication calls. They pass straight on, but for windows whose segments begin elsewhere
-// than the MPI library thinks: there the displacement is translated.
+// than the MPI library thinks: there the displacement is translated; and for those with direct copies.
+#include <mutex>
+
 #include "pmpi/entry.hpp"
 #include "window/window.hpp"
 
@@ -16,8 +18,8 @@ struct Rerouting {
 // memory put takes 20 ns, so even a test of a flag would be seen. Ways are chosen anew at the first call, and whenever
 // such windows come or go.
 //
-// `direct` is true if the transfer has been done without the MPI library; it may use `window`.
-#define SILL_RMA_SYMBOL(symbol, params, args, direct)                                                       \
+// `copied` is true if the transfer has been done without the MPI library; it may use `window`.
+#define SILL_RMA_SYMBOL(symbol, params, args, copied)                                                       \
   namespace {                                                                                               \
   namespace symbol##_route {                                                                                \
     using Call = decltype(&symbol);                                                                         \
@@ -29,7 +31,7 @@ struct Rerouting {
       if (sill::mpi::Inside::now()) return next() args;                                                     \
       const sill::mpi::Inside inside;                                                                       \
       sill::window::Window* window = sill::window::find(win);                                               \
-      if (window && window->access() && (direct)) return MPI_SUCCESS;                                       \
+      if (window && window->hidden().direct && (copied)) return MPI_SUCCESS;                                \
       if (window && window->hidden().translated) target_disp = window->translate(target_rank, target_disp); \
       return next() args;                                                                                   \
     }                                                                                                       \
@@ -37,22 +39,20 @@ struct Rerouting {
     std::atomic<Call> way{&choose};                                                                         \
     int choose params {                                                                                     \
       if (!next()) return MPI_ERR_UNSUPPORTED_OPERATION;                                                    \
-      if (sill::window::any_rerouted()) {                                                                   \
-        way.store(&through_sill);                                                                           \
-        return through_sill args;                                                                           \
-      }                                                                                                     \
-      way.store(next());                                                                                    \
-      if (sill::window::any_rerouted()) way.store(&choose); /* one came in between */                       \
-      return next() args;                                                                                   \
+      std::unique_lock lock(sill::window::rerouting_mutex());                                               \
+      const Call chosen = sill::window::any_rerouted() ? &through_sill : next();                            \
+      way.store(chosen);                                                                                    \
+      lock.unlock();                                                                                        \
+      return chosen args;                                                                                   \
     }                                                                                                       \
     const sill::pmpi::Rerouting watch([] { way.store(&choose); });                                          \
   }                                                                                                         \
   }                                                                                                         \
   SILL_EXPORT int symbol params { return symbol##_route::way.load(std::memory_order_relaxed) args; }
 
-#define SILL_RMA_DIRECT(name, params, args, direct) \
-  SILL_RMA_SYMBOL(MPI_##name, params, args, direct) \
-  SILL_RMA_SYMBOL(PMPI_##name, params, args, direct)
+#define SILL_RMA_DIRECT(name, params, args, copied) \
+  SILL_RMA_SYMBOL(MPI_##name, params, args, copied) \
+  SILL_RMA_SYMBOL(PMPI_##name, params, args, copied)
 #define SILL_RMA(name, params, args) SILL_RMA_DIRECT(name, params, args, false)
 
 #define SILL_ORIGIN \

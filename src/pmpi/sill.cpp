@@ -30,14 +30,13 @@ SILL_EXPORT int sill_win_sync_all(MPI_Win win) {
   if (win == MPI_WIN_NULL) return bad_argument("sill_win_sync_all: win is MPI_WIN_NULL");
   Window* window = sill::window::find(win);
   if (!window) return MPI_SUCCESS;
-  const Status mine = window->sync();
-  return sill::mpi::to_code(window->comm() ? sill::mpi::agree(window->comm()->comm, mine) : mine);
+  return sill::mpi::to_code(window->sync_all());
 }
 
 SILL_EXPORT int sill_win_get_restored(MPI_Win win, int* restored) {
   const sill::mpi::Inside inside;
   if (win == MPI_WIN_NULL || !restored) return bad_argument("sill_win_get_restored: a null argument");
-  const Window* window = sill::window::find(win);
+  Window* window = sill::window::find(win);
   *restored = window && window->restored();
   return MPI_SUCCESS;
 }

@@ -56,8 +56,9 @@ int on_Win_attach(Next next, MPI_Win win, void* base, MPI_Aint size) {
 
 template <class Next>
 int on_Win_detach(Next next, MPI_Win win, const void* base) {
-  sill::window::uncover(win, base);
-  return next(win, base);
+  const int code = next(win, base);
+  if (code == MPI_SUCCESS) sill::window::uncover(win, base);
+  return code;
 }
 
 }  // namespace

@@ -18,22 +18,23 @@ Access* access_of(MPI_Win win) {
 
 // Before a call that flushes all targets at once, where the MPI library does that too early.
 int flush_each(MPI_Win win) {
-  const Window* window = rerouted(win);
+  Window* window = rerouted(win);
   if (!window || !window->hidden().flush_each) return MPI_SUCCESS;
-  for (int target = 0; target < window->comm()->size; ++target)
-    if (const int code = sill::mpi::below().Win_flush(target, win); code != MPI_SUCCESS) return code;
-  return MPI_SUCCESS;
+  int code = MPI_SUCCESS;
+  for (int target = 0; target < window->access()->size() && code == MPI_SUCCESS; ++target)
+    if (window->access()->locked(target)) code = sill::mpi::below().Win_flush(target, win);
+  return code;
 }
 
 template <class Next>
 int on_Win_fence(Next next, int assertion, MPI_Win win) {
   const int code = next(assertion, win);
-  Access* access = access_of(win);
-  if (!access || code != MPI_SUCCESS) return code;
+  Window* window = rerouted(win);
+  if (!window || !window->hidden().direct || code != MPI_SUCCESS) return code;
   const bool open = !(assertion & MPI_MODE_NOSUCCEED);
   // With NOPRECEDE a fence may return before the targets have come to theirs.
-  if (open && (assertion & MPI_MODE_NOPRECEDE)) sill::mpi::below().Barrier(sill::window::find(win)->comm()->comm);
-  access->fence(open);
+  if (open && (assertion & MPI_MODE_NOPRECEDE)) sill::mpi::below().Barrier(window->comm()->comm);
+  window->access()->fence(open);
   return code;
 }
 
@@ -48,7 +49,7 @@ int on_Win_lock(Next next, int lock_type, int rank, int assertion, MPI_Win win) 
 template <class Next>
 int on_Win_unlock(Next next, int rank, MPI_Win win) {
   Access* access = access_of(win);
-  if (access && rank >= 0) access->unlock(rank);
+  if (access) access->unlock(rank);
   return next(rank, win);
 }
 

@@ -36,8 +36,6 @@ using sill::Status;
 using sill::mpi::below;
 using sill::window::Window;
 
-bool is_hint(const std::string& key) { return sill::find_hint(key) != nullptr; }
-
 template <class Next>
 int on_Win_get_attr(Next next, MPI_Win win, int keyval, void* attribute_val, int* flag) {
   void* answer = nullptr;
@@ -65,18 +63,29 @@ int on_Win_get_info(Next next, MPI_Win win, MPI_Info* info_used) {
 Status change_hints(Window& window, MPI_Info info) {
   sill::WindowHints& hints = window.hints();
   sill::HintPairs pairs = sill::format_hints(hints);
-  for (auto& pair : sill::mpi::info_pairs(info, &is_hint)) {
+  for (auto& pair : sill::mpi::info_pairs(info, &sill::is_hint)) {
     const auto* key = sill::find_hint(pair.first);
     std::erase_if(pairs, [&](const auto& old) { return sill::find_hint(old.first) == key; });
     pairs.push_back(std::move(pair));
   }
   const auto changed = sill::parse_hints(pairs);
   if (Status status = sill::mpi::agree(window.comm()->comm, changed.status()); !status.ok()) return status;
-  hints.unlink = changed.value().unlink;
-  hints.discard = changed.value().discard;
-  if (hints.access_style == changed.value().access_style) return {};
+  struct Ending {
+    bool unlink;
+    bool discard;
+  };
+  const Ending mine{changed.value().unlink, changed.value().discard};
+  const auto endings = sill::mpi::gather_records(*window.comm(), mine);
+  if (!endings.ok()) return endings.status();
+  for (const Ending& other : endings.value())
+    if (other.unlink != endings.value()[0].unlink || other.discard != endings.value()[0].discard)
+      return {sill::Cause::hints_differ,
+              "MPI_Win_set_info: storage_alloc_unlink and storage_alloc_discard must be the same on all ranks"};
+  hints.unlink = mine.unlink;
+  hints.discard = mine.discard;
+  const bool advise = hints.access_style != changed.value().access_style;
   hints.access_style = changed.value().access_style;
-  return window.advise(hints.access_style);
+  return sill::mpi::agree(window.comm()->comm, advise ? window.advise(hints.access_style) : Status());
 }
 
 template <class Next>
@@ -94,8 +103,12 @@ int answer_query(const Window& window, int rank, MPI_Aint* size, Unit* disp_unit
     const auto first = std::find_if(placements.begin(), placements.end(), [](const auto& p) { return p.size > 0; });
     rank = first == placements.end() ? 0 : static_cast<int>(first - placements.begin());
   }
-  const bool seen = window.base(rank) != nullptr;
-  void* base = window.base(rank);
+  // On memory of our own, what a neighbour has in memory can't be seen, only its storage.
+  const auto& placement = placements[rank];
+  const bool whole =
+      rank == window.rank() || window.hidden().regions.empty() || placement.storage_length == placement.size;
+  void* base = whole ? window.base(rank) : nullptr;
+  const bool seen = base != nullptr;
   *size = seen ? static_cast<MPI_Aint>(placements[rank].size) : 0;
   *disp_unit = static_cast<Unit>(placements[rank].disp_unit);
   std::memcpy(baseptr, &base, sizeof base);

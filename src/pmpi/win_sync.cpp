@@ -26,15 +26,18 @@ template <class Next>
 int on_Win_free(Next next, MPI_Win* win) {
   Window* window = win ? sill::window::find(*win) : nullptr;
   if (!window) return next(win);
-  sill::window::note_window(*window);
   const int closed = sill::mpi::raise_on_window(*win, window->close());
+  // A thread that makes a window may get this handle at once: what threads remember of it must not be used then.
+  ++sill::window::generation;
   const int freed = next(win);
   if (freed != MPI_SUCCESS) {
-    window->reopen();
+    window->reopen(*win);
     return freed;
   }
+  sill::window::note_window(*window);
+  const int finished = sill::mpi::raise_on_comm(MPI_COMM_WORLD, window->finish());
   sill::window::leave(window);
-  return closed;
+  return closed != MPI_SUCCESS ? closed : finished;
 }
 
 }  // namespace

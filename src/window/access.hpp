@@ -1,5 +1,5 @@
 #pragma once
-// Direct access: on the `create` path, contiguous puts and gets to a rank on the same node are copies through this
+// Direct access: on the `direct` path, contiguous puts and gets to a rank on the same node are copies through this
 // process's own mapping of the target's store. Accumulates never are: the MPI library's atomicity must hold for all.
 #include <mpi.h>
 
@@ -19,12 +19,24 @@ class Access {
 
   // After MPI_Win_fence; `open` unless nothing follows.
   void fence(bool open) { fence_.store(open); }
-  void lock(int target) { fence_.store(false), targets_[target].store(State::locked); }
-  void unlock(int target) { targets_[target].store(State::closed); }
-  void lock_all() { fence_.store(false), set_all(State::locked); }
+  void lock(int target) {
+    fence_.store(false);
+    targets_[target].store(State::locked);
+  }
+  // `target` as the user gave it.
+  void unlock(int target) {
+    if (target >= 0 && target < size()) targets_[target].store(State::closed);
+  }
+  void lock_all() {
+    fence_.store(false);
+    set_all(State::locked);
+  }
   void unlock_all() { set_all(State::closed); }
   // MPI_Win_start may return before the target has posted, so nothing is direct in such an epoch.
   void start() { fence_.store(false); }
+
+  int size() const { return static_cast<int>(targets_.size()); }
+  bool locked(int target) const { return targets_[target].load() != State::closed; }
 
   // Whether the target's memory may be touched. A lock may be granted as late as its first operation: this then makes
   // the MPI library wait for it.

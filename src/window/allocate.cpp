@@ -38,16 +38,24 @@ Result<PathWish> path_wish() {
   return Status(Cause::bad_hint, "SILL_WINDOW_PATH=" + wish + ": must be native, create or direct");
 }
 
+bool is_contiguous(const AllocateCall& call) {
+  if (!call.shared) return false;
+  const auto pairs = mpi::info_pairs(call.info, [](const std::string& key) { return key == "alloc_shared_noncontig"; });
+  return pairs.empty() || pairs.front().second != "true";
+}
+
 Status fill(Request& request, const AllocateCall& call, const Asked& asked, const mpi::OwnComm& own) {
   request = make_request(asked.hints, static_cast<std::uint64_t>(call.size), call.disp_unit);
   request.node = own.node_of[own.rank];
-  request.window_number = next_window_number.load();
+  request.window_number = next_window_number.fetch_add(1);
   request.shared_memory = shared_memory_left();
   request.bases_unaligned = bases_unaligned();
+  request.rdma_hardware = has_rdma_hardware();
+  request.contiguous = is_contiguous(call);
   if (!asked.status.ok()) return asked.status;
-  if (call.size < 0) return {Cause::bad_argument, "size: " + std::to_string(call.size) + " is negative"};
+  if (call.size < 0) return {Cause::bad_size, "size: " + std::to_string(call.size) + " is negative"};
   if (call.disp_unit <= 0 || call.disp_unit > INT_MAX)
-    return {Cause::bad_argument, "disp_unit: " + std::to_string(call.disp_unit) + " must be positive"};
+    return {Cause::bad_disp, "disp_unit: " + std::to_string(call.disp_unit) + " isn't between 1 and 2147483647"};
   const auto wish = path_wish();
   if (!wish.ok()) return wish.status();
   request.path = wish.value();
@@ -55,6 +63,12 @@ Status fill(Request& request, const AllocateCall& call, const Asked& asked, cons
   const auto available = storage::available_memory();
   if (available.ok()) request.available_memory = available.value();
   return available.status();
+}
+
+// Numbers that other ranks have given are not given here again.
+void skip_numbers(int used) {
+  int next = next_window_number.load();
+  while (next <= used && !next_window_number.compare_exchange_weak(next, used + 1)) continue;
 }
 
 // Everybody's request, or the error of the lowest rank that has one. Collective.
@@ -78,15 +92,9 @@ Result<std::vector<Request>> exchange(const AllocateCall& call, const Asked& ask
   if (failed) return mpi::agree(own.comm, status);
   if (Status same = check_agreement(requests); !same.ok()) return same;
   for (Request& request : requests) request.window_number = number;
-  next_window_number.store(number + 1);
+  skip_numbers(number);
   resolve_automatic(requests);
   return requests;
-}
-
-bool is_contiguous(const AllocateCall& call) {
-  if (!call.shared) return false;
-  const auto pairs = mpi::info_pairs(call.info, [](const std::string& key) { return key == "alloc_shared_noncontig"; });
-  return pairs.empty() || pairs.front().second != "true";
 }
 
 // Attaches one rank's storage at the address where this process sees its segment.
@@ -96,7 +104,10 @@ Status attach_store(storage::Source source, int rank, Window& window) {
   const StoredSegment::Extent extent{window.base(rank) + placement.storage_begin, placement.storage_length,
                                      placement.file_offset, placement.staged,
                                      mine && source.size_at_open() > placement.file_offset};
-  if (mine && !source.striping_applied()) window.hints().striping_factor.reset(), window.hints().striping_unit.reset();
+  if (mine && !source.striping_applied()) {
+    window.hints().striping_factor.reset();
+    window.hints().striping_unit.reset();
+  }
   auto segment = std::make_shared<StoredSegment>(std::move(source), extent);
   window.add(segment, mine);
   return segment->attach(window.hints().access_style, mine, window.name());
@@ -131,7 +142,7 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   std::vector<int> world_ranks;
   auto requests = exchange(call, asked, *own, world_ranks);
   if (!requests.ok()) return requests.status();
-  const bool contiguous = is_contiguous(call);
+  const bool contiguous = requests.value()[0].contiguous;
   NameFields fields;
   fields.rank = world_ranks[own->rank];
   fields.host = host_name();
@@ -141,7 +152,9 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   if (!stores.ok()) return stores.status();
 
   auto placements = place(requests.value(), stores.value().opened(), storage::page_size(), contiguous);
-  if (Status status = stores.value().reserve(*own, placements, asked.hints.reserve); !status.ok()) {
+  Status status = check_overlap(placements);
+  if (status.ok()) status = stores.value().reserve(*own, placements, asked.hints.reserve);
+  if (!status.ok()) {
     stores.value().undo();
     return status;
   }
@@ -153,8 +166,8 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   const int flavor = call.shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE;
   auto window = std::make_unique<Window>(
       Window::Allocation{flavor, own, std::move(placements), std::move(hidden).value(), asked.hints, fields.window});
-  const Status attached = attach_stores(stores.value(), *window);
-  if (Status status = mpi::agree(own->comm, attached); !status.ok()) {
+  status = mpi::agree(own->comm, with_key(attach_stores(stores.value(), *window)));
+  if (!status.ok()) {
     give_up(*window);
     return status;
   }
@@ -177,7 +190,6 @@ void log_birth(const Window& window) {
 bool anyone_asks(const AllocateCall& call, const Asked& asked) {
   int inter = 1;
   if (call.comm == MPI_COMM_NULL) return false;
-  if (!mpi::below_is_whole()) return asked.storage;
   if (below().Comm_test_inter(call.comm, &inter) != MPI_SUCCESS || inter) return false;
   int mine = asked.storage;
   int any = mine;

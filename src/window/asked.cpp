@@ -8,8 +8,6 @@
 namespace sill::window {
 namespace {
 
-bool is_hint(const std::string& key) { return find_hint(key) != nullptr; }
-
 bool has_key(const HintPairs& pairs, std::string_view key) {
   return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return find_hint(pair.first)->key == key; });
 }

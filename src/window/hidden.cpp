@@ -28,8 +28,7 @@ std::atomic<bool>& unaligned_seen() {
   return unaligned;
 }
 
-// Network cards that register memory would pin the pages that we replace.
-bool has_rdma_hardware() {
+bool find_rdma_hardware() {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/sys/class/infiniband"), &::closedir);
   if (!folder) return false;
   while (const dirent* entry = ::readdir(folder.get()))
@@ -37,12 +36,12 @@ bool has_rdma_hardware() {
   return false;
 }
 
-bool replaces_across_nodes() {
-  static const bool does = mpi::version().library == mpi::Library::mpich && mpi::version().major >= 5;
-  return does && !has_rdma_hardware();
+bool replaces_across_nodes(std::span<const Request> requests) {
+  if (mpi::version().library != mpi::Library::mpich || mpi::version().major < 5) return false;
+  return std::none_of(requests.begin(), requests.end(), [](const Request& request) { return request.rdma_hardware; });
 }
 
-// It sends what goes into shared windows by active messages, at a tenth of the speed of its other windows, and its
+// MPICH 4 sends what goes into shared windows by active messages, at a tenth of the speed of its other windows, and its
 // MPI_Win_flush_all and MPI_Win_unlock_all may return before gets from such other windows are complete.
 bool is_mpich_4() { return mpi::version().library == mpi::Library::mpich && mpi::version().major < 5; }
 
@@ -64,7 +63,7 @@ Result<Path> choose_path(const mpi::OwnComm& own, std::span<const Request> reque
   const bool cannot_create =
       own.size == 1 && mpi::version().library == mpi::Library::open_mpi && mpi::version().major < 5;
   if (call.shared || cannot_create) return Path::shared;
-  const bool native_works = one_node || replaces_across_nodes();
+  const bool native_works = one_node || replaces_across_nodes(requests);
   switch (requests[0].path) {
     case PathWish::create:
       return Path::create;
@@ -88,8 +87,7 @@ class HiddenInfo {
       below().Info_create(&info_);
     else
       below().Info_dup(users, &info_);
-    for (const auto& [key, value] : mpi::info_pairs(info_, [](const std::string& name) { return !!find_hint(name); }))
-      below().Info_delete(info_, key.c_str());
+    for (const auto& [key, value] : mpi::info_pairs(info_, &is_hint)) below().Info_delete(info_, key.c_str());
     // Hidden segments are rounded up to pages and may differ where the user's are the same.
     if (!mpi::info_pairs(info_, [](const std::string& name) { return name == "same_size"; }).empty())
       below().Info_delete(info_, "same_size");
@@ -171,31 +169,35 @@ std::vector<Shift> find_shifts(std::span<const Placement> placements, std::span<
   return shifts;
 }
 
+struct Attempt {
+  Hidden hidden;
+  bool allocated = false;   // on all ranks: what must be freed together
+  bool misaligned = false;  // on any rank
+};
+
 // Every rank's own shift is the one all use: it is the same in all processes, as pages are.
-Status exchange_shifts(const mpi::OwnComm& own, const std::vector<Shift>& seen, const Status& mine, Hidden& hidden,
-                       bool* misaligned) {
+Status exchange_shifts(const mpi::OwnComm& own, const std::vector<Shift>& seen, const Status& mine, Attempt& attempt) {
   struct Record {
     bool failed;
+    bool allocated;
     Shift shift;
   };
-  const auto all = mpi::gather_records(own, Record{!mine.ok(), seen[own.rank]});
+  Hidden& hidden = attempt.hidden;
+  const auto all = mpi::gather_records(own, Record{!mine.ok(), hidden.win != MPI_WIN_NULL, seen[own.rank]});
   if (!all.ok()) return all.status();
   bool failed = false;
+  attempt.allocated = true;
   hidden.shifts.assign(seen.size(), 0);
   for (int rank = 0; rank < own.size; ++rank) {
     const Record& record = all.value()[rank];
     failed = failed || record.failed;
-    *misaligned = *misaligned || record.shift.misaligned;
+    attempt.allocated = attempt.allocated && record.allocated;
+    attempt.misaligned = attempt.misaligned || record.shift.misaligned;
     hidden.shifts[rank] = record.shift.bytes;
     if (hidden.bases[rank]) hidden.bases[rank] += record.shift.bytes;
   }
   return failed ? mpi::agree(own.comm, mine) : Status();
 }
-
-struct Attempt {
-  Hidden hidden;
-  bool misaligned = false;
-};
 
 Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> placements, const HiddenCall& call,
                        Path path, bool pad, Attempt& attempt) {
@@ -214,7 +216,7 @@ Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> place
     status = query_bases(own, hidden.win, placements, static_cast<std::byte*>(mine), hidden.bases);
   }
   const auto shifts = find_shifts(placements, hidden.bases, call.contiguous, pad);
-  return exchange_shifts(own, shifts, status, hidden, &attempt.misaligned);
+  return exchange_shifts(own, shifts, status, attempt);
 }
 
 Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Request> requests,
@@ -230,7 +232,7 @@ Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Request> req
       attempt.hidden.path = path == Path::shared ? "native" : "native, several nodes";
       return std::move(attempt.hidden);
     }
-    if (attempt.hidden.win != MPI_WIN_NULL) below().Win_free(&attempt.hidden.win);
+    if (attempt.allocated) below().Win_free(&attempt.hidden.win);
     if (!status.ok()) return status;
     pad = true;
     unaligned_seen().store(true);
@@ -287,6 +289,11 @@ Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> req
     hidden.value().path = "direct";
   }
   return hidden;
+}
+
+bool has_rdma_hardware() {
+  static const bool has = find_rdma_hardware();
+  return has;
 }
 
 bool bases_unaligned() { return unaligned_seen().load(); }

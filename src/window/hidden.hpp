@@ -27,7 +27,7 @@ struct Hidden {
   bool direct = false;
   // The MPI library's MPI_Win_flush_all may return early: each target must be flushed before it.
   bool flush_each = false;
-  // Address space of Sill's own: this rank's segment and its view of its neighbours', on the `create` path.
+  // Address space of Sill's own: this rank's segment and its view of its neighbours', on `create` and `direct`.
   std::vector<storage::Region> regions;
   const char* path = "";
 };
@@ -42,6 +42,9 @@ struct HiddenCall {
 // ranks succeed, or all get the same error and nothing is left. Stores are not attached yet.
 Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> requests,
                            std::span<const Placement> placements, const HiddenCall& call);
+
+// Whether this node has network cards that register memory: they would pin the pages that `native` replaces.
+bool has_rdma_hardware();
 
 // Whether this process has seen the MPI library begin a segment inside a page.
 bool bases_unaligned();

@@ -26,19 +26,20 @@ struct Memory {
   storage::Region region;
   std::uint64_t size;
   WindowHints hints;
-  std::shared_ptr<StoredSegment> segment;  // null if all of it is memory
+  std::unique_ptr<StoredSegment> segment;  // null if all of it is memory; goes before the region
 };
 
 std::atomic<int> next_memory_number{0};
 std::mutex memories_mutex;
-std::map<std::byte*, Memory>& memories() {
-  static auto* all = new std::map<std::byte*, Memory>;
+// Windows over a memory hold it too: a sync on one thread may go on while another frees it.
+std::map<std::byte*, std::shared_ptr<Memory>>& memories() {
+  static auto* all = new std::map<std::byte*, std::shared_ptr<Memory>>;
   return *all;
 }
 
 Result<Request> local_request(MPI_Aint size, const Asked& asked) {
   if (!asked.status.ok()) return asked.status;
-  if (size < 0) return Status(Cause::bad_argument, "size: " + std::to_string(size) + " is negative");
+  if (size < 0) return Status(Cause::bad_size, "size: " + std::to_string(size) + " is negative");
   Request request = make_request(asked.hints, static_cast<std::uint64_t>(size), 1);
   if (!request.automatic) return request;
   const auto available = storage::available_memory();
@@ -66,7 +67,7 @@ Status attach_memory(Memory& memory, storage::Source source, const Placement& pl
   const StoredSegment::Extent extent{memory.region.data() + placement.shift + placement.storage_begin,
                                      placement.storage_length, placement.file_offset, placement.staged,
                                      source.size_at_open() > placement.file_offset};
-  memory.segment = std::make_shared<StoredSegment>(std::move(source), extent);
+  memory.segment = std::make_unique<StoredSegment>(std::move(source), extent);
   if (Status status = memory.segment->attach(memory.hints.access_style, true, fields.window); !status.ok())
     return undone(memory.segment->source(), status);
   const std::array world_ranks = {fields.rank};
@@ -75,12 +76,12 @@ Status attach_memory(Memory& memory, storage::Source source, const Placement& pl
 }
 
 // The memory that holds an address; call with the mutex held.
-Memory* holder_of(const void* address) {
+std::shared_ptr<Memory> holder_of(const void* address) {
   auto& all = memories();
   auto after = all.upper_bound(static_cast<std::byte*>(const_cast<void*>(address)));
   if (after == all.begin()) return nullptr;
-  auto& [base, memory] = *std::prev(after);
-  return static_cast<const std::byte*>(address) < base + memory.size ? &memory : nullptr;
+  const auto& [base, memory] = *std::prev(after);
+  return static_cast<const std::byte*>(address) < base + memory->size ? memory : nullptr;
 }
 
 }  // namespace
@@ -107,43 +108,60 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
   auto region = storage::Region::reserve(
       storage::round_up(placement.shift + std::max<std::uint64_t>(placement.size, 1), storage::page_size()));
   if (!region.ok()) return source ? undone(*source, region.status()) : region.status();
-  Memory memory{std::move(region).value(), placement.size, asked.hints, nullptr};
+  const auto memory = std::make_shared<Memory>(Memory{std::move(region).value(), placement.size, asked.hints, nullptr});
   if (source)
-    if (Status status = attach_memory(memory, std::move(*source), placement, fields); !status.ok())
+    if (Status status = attach_memory(*memory, std::move(*source), placement, fields); !status.ok())
       return with_key(status);
-  std::byte* base = memory.region.data() + placement.shift;
+  std::byte* base = memory->region.data() + placement.shift;
   std::memcpy(baseptr, &base, sizeof base);
   const std::lock_guard lock(memories_mutex);
-  memories().emplace(base, std::move(memory));
+  memories().emplace(base, memory);
   return {};
 }
+
+namespace {
+
+// What the program asked to become of its file.
+Status finish(const Memory& memory) {
+  if (!memory.segment) return {};
+  if (!memory.hints.unlink) return memory.hints.discard ? Status() : memory.segment->sync(nullptr);
+  return storage::remove_file(memory.segment->source());
+}
+
+}  // namespace
 
 Status free_memory(void* base, bool* known) {
   std::unique_lock lock(memories_mutex);
   const auto at = memories().find(static_cast<std::byte*>(base));
   *known = at != memories().end();
   if (!*known) return {};
-  const Memory memory = std::move(at->second);
+  const auto memory = std::move(at->second);
   memories().erase(at);
   lock.unlock();
-  if (!memory.segment) return {};
-  if (!memory.hints.unlink) return memory.hints.discard ? Status() : memory.segment->sync(nullptr);
-  storage::remove_sidecar(memory.segment->source());
-  return memory.segment->source().remove();
+  return finish(*memory);
+}
+
+void finish_memories() {
+  const std::lock_guard lock(memories_mutex);
+  for (const auto& [base, memory] : memories())
+    if (const Status status = finish(*memory); !status.ok()) log(LogLevel::error, status.message());
 }
 
 Status cover(MPI_Win win, const void* base, MPI_Aint size) {
   std::shared_ptr<StoredSegment> segment;
   {
     const std::lock_guard lock(memories_mutex);
-    if (const Memory* memory = holder_of(base)) segment = memory->segment;
+    if (const auto memory = holder_of(base)) segment = {memory, memory->segment.get()};
   }
   if (!segment) return {};
+  static std::mutex entering;  // threads may attach to one window at the same time
+  std::unique_lock lock(entering);
   Window* window = find(win);
   if (!window) {
     if (Status status = enter(win, std::make_unique<Window>()); !status.ok()) return status;
     window = find(win);
   }
+  lock.unlock();
   const auto* first = segment->extent().address;
   const auto* begin = std::max<const std::byte*>(static_cast<const std::byte*>(base), first);
   const auto* end =

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "storage/mapping.hpp"
@@ -130,6 +131,8 @@ Status check_agreement(std::span<const Request> requests) {
                  [](Reserve reserve) { return reserve == Reserve::full ? "full" : "sparse"; }),
       check_same(requests, &Request::unlink, "storage_alloc_unlink", flag),
       check_same(requests, &Request::discard, "storage_alloc_discard", flag),
+      check_same(requests, &Request::contiguous, "alloc_shared_noncontig",
+                 [](bool contiguous) { return contiguous ? "false" : "true"; }),
       check_same(requests, &Request::path, "SILL_WINDOW_PATH",
                  [](PathWish path) {
                    return std::array{"no value", "native", "create", "direct"}[static_cast<std::size_t>(path)];
@@ -181,6 +184,30 @@ std::vector<Placement> place(std::span<const Request> requests, std::span<const 
   }
   if (contiguous) place_contiguous(placements, page);
   return placements;
+}
+
+Status check_overlap(std::span<const Placement> placements) {
+  std::vector<std::size_t> order;  // ranks on storage, store by store, by their place in it
+  for (std::size_t rank = 0; rank < placements.size(); ++rank)
+    if (placements[rank].storage_length > 0) order.push_back(rank);
+  const auto place_of = [&](std::size_t rank) {
+    return std::tuple(placements[rank].leader, placements[rank].file_offset, rank);
+  };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return place_of(a) < place_of(b); });
+  const Placement* furthest = nullptr;  // of those before on the same store, the one that ends last
+  for (const std::size_t rank : order) {
+    const Placement& placement = placements[rank];
+    const bool same = furthest && furthest->leader == placement.leader;
+    const bool overlaps = same && furthest->file_offset + furthest->storage_length > placement.file_offset;
+    if (overlaps && (placement.staged || furthest->staged))
+      return {Cause::bad_hint,
+              "storage_alloc_layout=overlap: rank " + std::to_string(rank) +
+                  " shares bytes of its file with another rank, but they can't be mapped (storage_alloc_engine, or an "
+                  "offset or segments that don't fit pages)"};
+    if (!same || furthest->file_offset + furthest->storage_length < placement.file_offset + placement.storage_length)
+      furthest = &placement;
+  }
+  return {};
 }
 
 }  // namespace sill::window

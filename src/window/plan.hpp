@@ -36,9 +36,12 @@ struct Request {
   bool unlink = false;
   bool discard = false;
   PathWish path = PathWish::best;
+  bool contiguous = false;       // the segments of a shared window follow each other without a gap
   bool bases_unaligned = false;  // this process has seen the MPI library begin segments inside a page
+  bool rdma_hardware = false;    // this node has network cards that would pin the pages we replace
 };
 
+// What the hints ask for a segment of `size` bytes.
 Request make_request(const WindowHints& hints, std::uint64_t size, std::int64_t disp_unit);
 
 // Cause::hints_differ, naming key, ranks and values, if a hint that must be the same on all ranks is not.
@@ -48,6 +51,7 @@ Status check_agreement(std::span<const Request> requests);
 // the memory that is available goes to storage, the same share on all ranks of a node.
 void resolve_automatic(std::span<Request> requests);
 
+// Whether any byte of the request lies on storage, its share being settled.
 bool needs_store(const Request& request);
 
 // The store that a rank opened, as all ranks learn it. Sent as bytes.
@@ -78,5 +82,9 @@ struct Placement {
 // What can't be mapped, because two stores would share a page, is staged.
 std::vector<Placement> place(std::span<const Request> requests, std::span<const Opened> opened, std::uint64_t page,
                              bool contiguous);
+
+// Cause::bad_hint if ranks share bytes of a store (overlap) and have copies of their own (staged): the copies would
+// undo each other.
+Status check_overlap(std::span<const Placement> placements);
 
 }  // namespace sill::window

@@ -84,22 +84,23 @@ void note_window(Window& window) {
   Row row{};
   std::strncpy(row.name, window.allocated() ? window.name().c_str() : "created", sizeof row.name - 1);
   std::strncpy(row.path, window.path().c_str(), sizeof row.path - 1);
-  if (window.allocated()) {
-    const Placement& mine = window.placements()[window.rank()];
-    row.storage = mine.storage_length;
-    row.memory = mine.size - mine.storage_length;
-  }
-  const SyncCounts& counts = window.counts();
-  row.synced = counts.bytes;
-  row.syncs = counts.count;
-  row.nanoseconds = counts.nanoseconds;
+  const Window::Stats stats = window.stats();
+  row.storage = stats.storage;
+  row.memory = stats.memory;
+  row.synced = stats.synced.value_or(0);
+  row.syncs = stats.syncs;
+  row.nanoseconds = stats.nanoseconds;
   row.ranks = 1;
   const std::lock_guard lock(rows_mutex);
   rows().push_back(row);
 }
 
 void print_report() {
-  if (!wanted()) return;
+  // A launcher may have given the variable to some ranks only.
+  int mine_wanted = wanted();
+  int all_want = 0;
+  below().Allreduce(&mine_wanted, &all_want, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (!all_want) return;
   for (Window* window : open_windows()) note_window(*window);
   const std::lock_guard lock(rows_mutex);
   int rank = 0;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/log.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
 #include "storage/page_cache.hpp"
@@ -41,6 +42,7 @@ std::vector<void (*)()>& rerouting_calls() {
 }
 
 void change_rerouted(int by) {
+  const std::lock_guard lock(rerouting_mutex());
   rerouted_windows += by;
   for (const auto call : rerouting_calls()) call();
 }
@@ -51,6 +53,11 @@ std::atomic<std::uint64_t> generation{1};
 constinit thread_local Remembered remembered{};
 
 bool any_rerouted() { return rerouted_windows.load() != 0; }
+
+std::mutex& rerouting_mutex() {
+  static std::mutex one;
+  return one;
+}
 
 void when_rerouting_changes(void (*call)()) { rerouting_calls().push_back(call); }
 
@@ -100,7 +107,7 @@ Window::Window(Allocation allocation) : allocation_(std::move(allocation)) {
   if (hidden().translated)
     for (int target = 0; target < comm()->size; ++target)
       ways_.push_back({static_cast<MPI_Aint>(placements()[target].disp_unit), hidden().shifts[target]});
-  if (hidden().direct) access_ = std::make_unique<Access>(comm()->size);
+  if (hidden().direct || hidden().flush_each) access_ = std::make_unique<Access>(comm()->size);
 }
 
 void Window::add(std::shared_ptr<StoredSegment> segment, bool own) {
@@ -123,21 +130,42 @@ void Window::drop_range(const void* attached) {
 }
 
 StoredSegment* Window::own_segment() const {
-  return !ranges_.empty() && ranges_.front().own ? ranges_.front().segment.get() : nullptr;
+  return allocated() && !ranges_.empty() && ranges_.front().own ? ranges_.front().segment.get() : nullptr;
 }
 
-Status Window::sync() {
+bool Window::has_storage() {
+  const std::lock_guard lock(mutex_);
+  return !ranges_.empty();
+}
+
+std::vector<Window::Range> Window::ranges() {
+  const std::lock_guard lock(mutex_);
+  return ranges_;
+}
+
+Status Window::sync() { return sync_ranges(ranges()); }
+
+Status Window::sync_own() {
+  auto own = ranges();
+  std::erase_if(own, [](const Range& range) { return !range.own; });
+  return sync_ranges(own);
+}
+
+Status Window::sync_all() {
+  if (!allocated()) return sync();
+  // All puts are in place when everybody has come here; then each rank's own storage is enough.
+  const int code = mpi::below().Barrier(comm()->comm);
+  return mpi::agree(comm()->comm, code == MPI_SUCCESS ? sync_own() : mpi::from_code(code, "MPI_Barrier"));
+}
+
+Status Window::sync_ranges(const std::vector<Range>& ranges) {
   // The standard's part of MPI_Win_sync: all windows here are in the unified model, so a full fence is enough.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const auto start = std::chrono::steady_clock::now();
-  std::vector<Range> ranges;
-  {
-    const std::lock_guard lock(mutex_);
-    ranges = ranges_;
-  }
   Status first;
   for (const Range& range : ranges) {
-    const Status status = range.segment->sync(range.begin, range.end, &counts_);
+    // Neighbours who sync at the same time would count the same dirty bytes.
+    const Status status = range.segment->sync(range.begin, range.end, range.own ? &counts_ : nullptr);
     if (first.ok()) first = status;
     if (status.ok() && range.own) storage::touch_sidecar(range.segment->source());
   }
@@ -147,7 +175,8 @@ Status Window::sync() {
   return first;
 }
 
-bool Window::restored() const {
+bool Window::restored() {
+  const std::lock_guard lock(mutex_);
   return std::any_of(ranges_.begin(), ranges_.end(),
                      [](const Range& range) { return range.own && range.segment->extent().restored; });
 }
@@ -178,7 +207,7 @@ Window::Stats Window::stats() {
 }
 
 Status Window::advise(unsigned access_style) {
-  for (const Range& range : ranges_)
+  for (const Range& range : ranges())
     if (Status status = range.segment->advise(access_style); !status.ok()) return status;
   return {};
 }
@@ -186,36 +215,36 @@ Status Window::advise(unsigned access_style) {
 Status Window::close() {
   if (!allocated()) return {};
   // Nobody may still be putting into a segment that is being synced for the last time.
-  if (const int code = mpi::below().Barrier(comm()->comm); code != MPI_SUCCESS)
-    return mpi::from_code(code, "MPI_Barrier");
   const bool keep = !allocation_.hints.discard && !allocation_.hints.unlink;
-  Status status = keep ? sync() : Status();
-  // With one rank the library's memory may be a piece of the heap: it must get back plain memory.
-  if (StoredSegment* own = own_segment()) {
-    if (status.ok() && comm()->size == 1) status = own->detach();
-    const Status finished = finish_file(*own);
-    if (status.ok()) status = finished;
+  const int code = mpi::below().Barrier(comm()->comm);
+  Status status = mpi::from_code(code, "MPI_Barrier");
+  if (status.ok() && keep) status = sync_own();
+  // A rank that is alone may have its memory from the library's heap, which must get back plain memory.
+  StoredSegment* own = own_segment();
+  if (own && comm()->alone_on_node()) {
+    const Status detached = own->detach();
+    if (status.ok()) status = detached;
   }
   return mpi::agree(comm()->comm, status);
 }
 
-Status Window::finish_file(StoredSegment& segment) {
-  const bool leads = placements()[rank()].leader == rank();
-  if (!leads) return {};
-  Status status;
-  if (allocation_.hints.unlink) {
-    status = segment.source().remove();
-    storage::remove_sidecar(segment.source());
-  }
-  segment.source().unlock();
-  return status;
+void Window::reopen(MPI_Win win) {
+  // MPICH deletes the attributes before it refuses.
+  if (const int code = mpi::below().Win_set_attr(win, window_keyval(), this); code != MPI_SUCCESS)
+    log(LogLevel::error, mpi::from_code(code, "MPI_Win_set_attr").message());
+  ++generation;
+  StoredSegment* own = own_segment();
+  if (!own || own->extent().staged || !comm()->alone_on_node()) return;
+  if (const Status status = own->attach(allocation_.hints.access_style, true, allocation_.name); !status.ok())
+    log(LogLevel::error, status.message());
 }
 
-void Window::reopen() {
+Status Window::finish() {
   StoredSegment* own = own_segment();
-  if (!allocated() || !own || comm()->size > 1) return;
-  if (const Status status = own->attach(allocation_.hints.access_style, true, allocation_.name); !status.ok())
-    mpi::to_code(status);
+  if (!own || placements()[rank()].leader != rank()) return {};
+  const Status status = allocation_.hints.unlink ? storage::remove_file(own->source()) : Status();
+  own->source().unlock();
+  return status;
 }
 
 }  // namespace sill::window

@@ -51,7 +51,7 @@ class Window {
   int rank() const { return allocation_.comm ? allocation_.comm->rank : 0; }
   const std::string& name() const { return allocation_.name; }
   const std::string& path() const { return path_; }
-  bool restored() const;
+  bool restored();
   // This rank's numbers.
   Stats stats();
   const std::vector<Placement>& placements() const { return allocation_.placements; }
@@ -59,7 +59,7 @@ class Window {
   const Hidden& hidden() const { return allocation_.hidden; }
   WindowHints& hints() { return allocation_.hints; }
   SyncCounts& counts() { return counts_; }
-  // For windows with direct access; nullptr for others.
+  // For windows with direct access, or whose targets must be flushed one by one; nullptr for others.
   Access* access() { return access_.get(); }
 
   // What MPI_Win_get_attr answers, at addresses that live as long as the window.
@@ -86,17 +86,22 @@ class Window {
                  const std::byte* end);
   void drop_range(const void* attached);
   bool rerouted() const { return hidden().translated || hidden().direct || hidden().flush_each; }
-  bool has_storage() const { return !ranges_.empty(); }
+  bool has_storage();
+  // This rank's storage, of a window that Sill allocated; nullptr if it has none.
   StoredSegment* own_segment() const;
 
   // Makes durable all that this rank stored, or put on this node, and all that was put into its segment and completed.
   Status sync();
+  // The same for all ranks. Collective on a window that Sill allocated, where all get the same result; else local.
+  Status sync_all();
   // Passes a changed access_style to the kernel.
   Status advise(unsigned access_style);
-  // Ends the storage side of the window, before the hidden window is freed. Collective.
+  // Makes the window ready for being freed: the last sync. Collective; all ranks get the same result.
   Status close();
-  // Undoes a close when the MPI library then refused to free the window.
-  void reopen();
+  // Undoes a close when the MPI library then refused to free the window `win`.
+  void reopen(MPI_Win win);
+  // Gives up the files, after the window was freed by all ranks: unlinks and unlocks them. Local.
+  Status finish();
 
  private:
   struct Range {
@@ -110,14 +115,16 @@ class Window {
     MPI_Aint unit;
     MPI_Aint shift;
   };
-  Status finish_file(StoredSegment& segment);
+  std::vector<Range> ranges();
+  Status sync_own();
+  Status sync_ranges(const std::vector<Range>& ranges);
 
   Allocation allocation_;
   Attributes attributes_;
   std::vector<Way> ways_;  // per rank, if displacements are translated
   std::unique_ptr<Access> access_;
   std::string path_;           // of this rank's own store, for tables
-  std::mutex mutex_;           // guards ranges_ while memory is attached and detached
+  std::mutex mutex_;           // guards ranges_ and path_ while memory is attached and detached
   std::vector<Range> ranges_;  // own storage first
   SyncCounts counts_;
 };
@@ -150,5 +157,7 @@ std::vector<Window*> open_windows();
 bool any_rerouted();
 // Calls back whenever that may have changed. For the RMA entry points, at their start.
 void when_rerouting_changes(void (*call)());
+// Held while that changes, and by those who act on what any_rerouted() says.
+std::mutex& rerouting_mutex();
 
 }  // namespace sill::window

@@ -383,5 +383,26 @@ TEST_P(RandomPlans, KeepTheirPromises) {
 INSTANTIATE_TEST_SUITE_P(Apart, RandomPlans, testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Contiguous, RandomPlans, testing::Values(true));
 
+// Placements of ranks on store 0, each [offset, offset + length).
+Placement placed(std::uint64_t offset, std::uint64_t length, bool staged, int leader = 0) {
+  Placement placement;
+  placement.size = placement.storage_length = length;
+  placement.file_offset = offset;
+  placement.staged = staged;
+  placement.leader = leader;
+  return placement;
+}
+
+TEST(CheckOverlap, RefusesCopiesOfOnePlace) {
+  const auto refused = [](std::vector<Placement> placements) { return !check_overlap(placements).ok(); };
+  EXPECT_TRUE(refused({placed(0, 100, true), placed(0, 100, true)}));
+  EXPECT_TRUE(refused({placed(0, 100, false), placed(50, 100, true)}));
+  EXPECT_TRUE(refused({placed(0, 1000, true), placed(10, 10, false), placed(500, 10, false)}));
+  EXPECT_FALSE(refused({placed(0, 100, false), placed(0, 100, false)})) << "one mapping for all";
+  EXPECT_FALSE(refused({placed(100, 100, true), placed(0, 100, true)})) << "side by side";
+  EXPECT_FALSE(refused({placed(0, 100, true), placed(0, 100, true, 1)})) << "on two stores";
+  EXPECT_FALSE(refused({placed(0, 100, true), placed(0, 0, true)})) << "nothing in common with an empty one";
+}
+
 }  // namespace
 }  // namespace sill::window
