@@ -22,10 +22,11 @@ if(NOT SILL_FAMILIES)
 endif()
 message(STATUS "MPI families: ${SILL_FAMILIES}; MPIs: ${SILL_MPIS}")
 
-# sill_mpi_program(NAME SOURCES... [LINK_SILL]): the program under every MPI found, as build/bin/<mpi>/NAME. Sources
-# ending in .f90 use the Fortran wrapper. LINK_SILL links the family's library, otherwise only sill.h's folder is given.
+# sill_mpi_program(NAME SOURCES... [LINK_SILL] [FLAGS ...] [HEADERS ...]): the program under every MPI found, as
+# build/bin/<mpi>/NAME. Sources ending in .f90 use the Fortran wrapper. LINK_SILL links the family's library, otherwise
+# only sill.h's folder is given. HEADERS: others than those beside the sources.
 function(sill_mpi_program name)
-  cmake_parse_arguments(arg "LINK_SILL" "" "DEFINITIONS;FLAGS" ${ARGN})
+  cmake_parse_arguments(arg "LINK_SILL" "" "FLAGS;HEADERS" ${ARGN})
   foreach(mpi IN LISTS SILL_MPIS)
     set(compiler ${SILL_MPI_${mpi}_CC})
     set(language -std=c11)
@@ -56,7 +57,7 @@ function(sill_mpi_program name)
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin/${mpi}
       COMMAND ${compiler} ${language} -O2 -g -Wall -Wextra -Werror ${arg_FLAGS} -I${PROJECT_SOURCE_DIR}/include
               ${sources} -o ${output} ${link} -lpthread -lm
-      DEPENDS ${sources} ${headers} ${depends}
+      DEPENDS ${sources} ${headers} ${arg_HEADERS} ${depends}
       COMMENT "Building ${mpi}/${name}" VERBATIM)
     list(APPEND outputs ${output})
   endforeach()

@@ -1,0 +1,195 @@
+/* Begin, windows' infos, failures, small helpers. */
+#include <sched.h>
+#include <sill/sill.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* Without Sill there is no such function. */
+#pragma weak sill_error_string
+
+enum { path_room = 4200 };
+static const double together_seconds = 0.5; /* in which ranks that fail in the same call all come to say so */
+
+struct app_run app_run = {
+    .comm = MPI_COMM_NULL, .ranks = 1, .window = "memory", .store = ".", .factor = "0.5", .verify = true};
+
+int app_rank(void) { return app_run.rank; }
+int app_ranks(void) { return app_run.ranks; }
+bool app_verify(void) { return app_run.verify; }
+bool app_keep(void) { return app_run.keep; }
+const char* app_store(void) { return app_run.store; }
+const char* app_window(void) { return app_run.window; }
+bool app_has_sill(void) { return sill_error_string != NULL; }
+
+char** app_arguments(int* count) {
+  *count = app_run.argument_count;
+  return app_run.arguments;
+}
+
+bool app_begin(const struct app* app, int argc, char** argv, int* exit_code) {
+  app_run.app = app;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  APP_TRY(MPI_Comm_rank(MPI_COMM_WORLD, &app_run.rank));
+  APP_TRY(MPI_Comm_size(MPI_COMM_WORLD, &app_run.ranks));
+  APP_TRY(MPI_Comm_dup(MPI_COMM_WORLD, &app_run.comm)); /* with the error handler */
+  const char* wrong = app_parse(app, argc, argv);
+  if (wrong != NULL) {
+    *exit_code = app_wrong("%s; see --help", wrong);
+    return false;
+  }
+  if (app_run.help) {
+    if (app_run.rank == 0) app_print_help(app);
+    *exit_code = 0;
+    return false;
+  }
+  if (strcmp(app_run.window, "memory") != 0 && !app_has_sill()) {
+    if (app_run.rank == 0)
+      fprintf(stderr, "%s: --window %s: Sill isn't loaded: start the program with `sill run`\n", app->name,
+              app_run.window);
+    *exit_code = 1;
+    return false;
+  }
+  return true;
+}
+
+int app_wrong(const char* format, ...) {
+  if (app_run.rank == 0) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", app_run.app->name);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+  }
+  return 2;
+}
+
+/* --- windows --- */
+
+static void set(MPI_Info info, const char* key, const char* value) { APP_TRY(MPI_Info_set(info, key, value)); }
+
+/* Append `text` with every "%" doubled, so that Sill takes it as it is. */
+static void append_plain(char* to, const char* text) {
+  size_t at = strlen(to);
+  for (; *text != '\0'; ++text) {
+    if (at + 3 > path_room) app_fail("%s: the path is too long", app_run.store);
+    if (*text == '%') to[at++] = '%';
+    to[at++] = *text;
+  }
+  to[at] = '\0';
+}
+
+static MPI_Info make_info(const char* filename) {
+  MPI_Info info = MPI_INFO_NULL;
+  APP_TRY(MPI_Info_create(&info));
+  if (strcmp(app_run.window, "memory") != 0) {
+    set(info, SILL_ALLOC_TYPE, "storage");
+    set(info, SILL_ALLOC_FILENAME, filename);
+    set(info, SILL_ALLOC_UNLINK, app_run.keep ? "false" : "true");
+    if (strcmp(app_run.window, "combined") == 0) set(info, SILL_ALLOC_FACTOR, app_run.factor);
+  }
+  for (size_t i = 0; i < app_run.hint_count; ++i) {
+    const char* equals = strchr(app_run.hints[i], '='); /* app_parse has seen it */
+    char key[MPI_MAX_INFO_KEY + 1] = "";
+    memcpy(key, app_run.hints[i], (size_t)(equals - app_run.hints[i]));
+    set(info, key, equals + 1);
+  }
+  return info;
+}
+
+MPI_Info app_window_info(const char* name) {
+  char filename[path_room] = "";
+  append_plain(filename, app_run.store);
+  size_t length = strlen(filename);
+  const char* rank = strchr(name, '%') == NULL ? ".%r" : "";
+  int wanted = snprintf(filename + length, sizeof filename - length, "/%s%s", name, rank);
+  if (wanted < 0 || (size_t)wanted >= sizeof filename - length)
+    app_fail("%s/%s: the path is too long", app_store(), name);
+  return make_info(filename);
+}
+
+MPI_Info app_file_info(const char* path) {
+  char filename[path_room] = "";
+  append_plain(filename, path);
+  return make_info(filename);
+}
+
+/* --- failures --- */
+
+/* Whether all ranks have come here in a moment. Whoever is last to fail could also wait in a collective for ever. */
+static bool all_fail_together(void) {
+  if (app_run.comm == MPI_COMM_NULL) return false;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Ibarrier(app_run.comm, &request) != MPI_SUCCESS) return false;
+  int all = 0;
+  for (double start = MPI_Wtime(); all == 0 && MPI_Wtime() - start < together_seconds;) {
+    if (MPI_Test(&request, &all, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    sched_yield();
+  }
+  return all != 0;
+}
+
+void app_fail(const char* format, ...) {
+  char text[path_room + 512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  app_progress_end();
+  const char* name = app_run.app != NULL ? app_run.app->name : "sill-app";
+  if (!all_fail_together()) {
+    fprintf(stderr, "%s: rank %d: %s\n", name, app_run.rank, text);
+  } else {
+    if (app_run.rank == 0) fprintf(stderr, "%s: %s\n", name, text);
+    MPI_Barrier(app_run.comm); /* or another's abort ends rank 0 before it has spoken */
+  }
+  fflush(NULL);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  abort();
+}
+
+void app_check(int mpi_code, const char* call) {
+  if (mpi_code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = "unknown error";
+  int length = 0;
+  const char* said = app_has_sill() ? sill_error_string() : "";
+  MPI_Error_string(mpi_code, text, &length);
+  /* Sill's own is whole where MPI's is cut; an error of the MPI library leaves an old one of Sill's behind. */
+  app_fail("%s: %s", call, strncmp(said, text, 40) == 0 ? said : text);
+}
+
+void* app_allocate(size_t bytes) {
+  void* memory = malloc(bytes > 0 ? bytes : 1);
+  if (memory == NULL) app_fail("no memory for %zu bytes", bytes);
+  return memory;
+}
+
+/* --- small helpers --- */
+
+double app_seconds(void) { return MPI_Wtime(); }
+
+uint64_t app_random(uint64_t* state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+double app_slowest(double mine) {
+  double slowest = mine;
+  APP_TRY(MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, app_run.comm));
+  return slowest;
+}
+
+static int compare_doubles(const void* left, const void* right) {
+  double a = *(const double*)left, b = *(const double*)right;
+  return (a > b) - (a < b);
+}
+
+double app_median(double* values, size_t count) {
+  qsort(values, count, sizeof *values, compare_doubles);
+  return values[(count - 1) / 2];
+}
