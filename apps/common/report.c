@@ -33,7 +33,7 @@ static struct {
 static struct {
   char what[64];
   double begin, shown;
-  bool line_open;
+  bool terminal, line_open;
 } progress;
 
 const char* app_readable(double value, const char* unit) {
@@ -56,25 +56,25 @@ const char* app_readable(double value, const char* unit) {
 void app_progress(const char* what, uint64_t done, uint64_t total, const char* unit) {
   if (app_run.rank != 0 || app_run.quiet) return;
   double now = MPI_Wtime();
-  bool terminal = isatty(STDERR_FILENO) != 0;
   if (strcmp(progress.what, what) != 0) {
     app_progress_end();
     snprintf(progress.what, sizeof progress.what, "%s", what);
     progress.begin = now;
-    progress.shown = terminal ? 0 : now;
+    progress.terminal = isatty(STDERR_FILENO) != 0;
+    progress.shown = progress.terminal ? 0 : now;
   }
-  if (now - progress.shown < (terminal ? 0.1 : 5.0)) return;
+  if (now - progress.shown < (progress.terminal ? 0.1 : 5.0)) return;
   progress.shown = now;
   double seconds = now - progress.begin, rate = seconds > 0 ? (double)done / seconds : 0;
   char per_second[32];
   snprintf(per_second, sizeof per_second, "%s/s", unit);
   bool bytes = strcmp(unit, "B") == 0;
-  fprintf(stderr, "%s  %s: %.0f %%  %s", terminal ? "\r\033[K" : "", what,
+  fprintf(stderr, "%s  %s: %.0f %%  %s", progress.terminal ? "\r\033[K" : "", what,
           total > 0 ? 100.0 * (double)done / (double)total : 100.0, app_readable(rate, bytes ? "B/s" : "1/s"));
   if (!bytes) fprintf(stderr, " (%s)", per_second);
   if (rate > 0 && total >= done) fprintf(stderr, "  %.0f s left", (double)(total - done) / rate);
-  if (!terminal) fputc('\n', stderr);
-  progress.line_open = terminal;
+  if (!progress.terminal) fputc('\n', stderr);
+  progress.line_open = progress.terminal;
   fflush(stderr);
 }
 
