@@ -1,0 +1,161 @@
+/* sill-hacc-io: the I/O of the cosmology code HACC (after the HACC-IO benchmark of the CORAL suite): all ranks write
+ * their particles into one file, a checkpoint, and read them back, a restart. The file is the same, byte by byte, for
+ * every method and number of ranks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "method.h"
+
+static struct {
+  uint64_t particles, repeat;
+  const char* method;
+  bool write, read, corrupt;
+} options = {.particles = 1000000, .repeat = 1, .method = "window"};
+
+static const struct app_option option_table[] = {
+    {"particles", "N", APP_NUMBER, &options.particles, "of all ranks together, 38 bytes each"},
+    {"method", "NAME", APP_TEXT, &options.method, "window, mpiio, mpiio-collective or posix"},
+    {"write", NULL, APP_FLAG, &options.write, "write checkpoints, and keep the last (without --read: no restart)"},
+    {"read", NULL, APP_FLAG, &options.read,
+     "restart from the checkpoint in the store (without --write: no checkpoint)"},
+    {"repeat", "N", APP_NUMBER, &options.repeat, "checkpoints, all into the same file"},
+    {"test-corrupt", NULL, APP_FLAG, &options.corrupt, NULL},
+};
+
+static const struct app app = {
+    .name = "sill-hacc-io",
+    .purpose = "checkpoint and restart of particles in one file, by storage windows, MPI-IO or POSIX",
+    .example = "sill run mpiexec -n 2 sill-hacc-io --window storage --store /scratch --particles 10000000 --repeat 5",
+    .options = option_table,
+    .option_count = sizeof option_table / sizeof option_table[0],
+};
+
+static const struct method* find_method(void) {
+  static const struct method* const all[] = {&window_method, &mpiio_method, &mpiio_collective_method, &posix_method};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    if (strcmp(all[i]->name, options.method) == 0) return all[i];
+  return NULL;
+}
+
+/* 0, or the exit code after saying what is wrong with the options. */
+static int check_options(const struct method* method) {
+  if (method == NULL) return app_wrong("--method %s: window, mpiio, mpiio-collective or posix", options.method);
+  if (options.particles == 0 || options.particles > UINT64_C(1) << 50)
+    return app_wrong("--particles %" PRIu64 ": at least 1, at most 2^50", options.particles);
+  if (options.repeat == 0 || options.repeat > 255) return app_wrong("--repeat %" PRIu64 ": 1 to 255", options.repeat);
+  if (!options.write && !options.read) options.write = options.read = true;
+  bool one_way = !options.write || !options.read;
+  if (one_way && method == &window_method && strcmp(app_window(), "storage") != 0)
+    return app_wrong("--write or --read alone needs --window storage: of other windows nothing or a part is left");
+  return 0;
+}
+
+/* Before a checkpoint: whatever longer file is there is cut, for no method does so. Before a restart: it must be the
+ * checkpoint of as many particles. */
+static void check_file(const char* path, const struct share* share) {
+  struct stat status;
+  off_t bytes = (off_t)file_bytes(share);
+  if (app_rank() == 0) {
+    bool there = stat(path, &status) == 0;
+    if (!there && (errno != ENOENT || !options.write)) app_fail("%s: %s", path, strerror(errno));
+    if (!options.write && status.st_size != bytes)
+      app_fail("%s: has %lld bytes, --particles %" PRIu64 " are %lld", path, (long long)status.st_size, share->total,
+               (long long)bytes);
+    if (there && status.st_size > bytes && truncate(path, bytes) != 0) app_fail("%s: %s", path, strerror(errno));
+  }
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void report(const char* name, const char* checkpoint, double seconds) {
+  char labels[64];
+  snprintf(labels, sizeof labels, "checkpoint=%s", checkpoint);
+  app_result(name, labels, seconds, "s");
+}
+
+static void report_bandwidth(const char* checkpoint, const struct share* share, double seconds) {
+  char labels[64];
+  snprintf(labels, sizeof labels, "checkpoint=%s", checkpoint);
+  if (seconds > 0) app_result("write-bandwidth", labels, (double)file_bytes(share) / seconds, "B/s");
+}
+
+/* Write and sync all checkpoints; opening the file, which took open_s, counts for the first. */
+static void write_checkpoints(const struct method* method, struct particles* particles, const struct share* share,
+                              double open_s) {
+  double* further_s = app_allocate(options.repeat * sizeof *further_s);
+  for (uint64_t i = 0; i < options.repeat; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "%" PRIu64, i + 1);
+    particles_set(particles, share, options.repeat - 1 - i); /* so the last one doesn't depend on --repeat */
+    if (options.corrupt && app_rank() == 0) *(char*)particles->values[0] ^= 1;
+    APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
+    double begin = app_seconds();
+    method->write(particles);
+    double middle = app_seconds();
+    method->sync();
+    APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* a checkpoint is one when all ranks' part is durable */
+    double end = app_seconds();
+    double all_s = app_slowest(end - begin);
+    report("write", name, app_slowest(middle - begin));
+    report("sync", name, app_slowest(end - middle));
+    report_bandwidth(name, share, i == 0 ? open_s + all_s : all_s);
+    if (i > 0) further_s[i - 1] = all_s;
+    app_progress("checkpoint", (i + 1) * file_bytes(share), options.repeat * file_bytes(share), "B");
+  }
+  app_progress_end();
+  if (options.repeat > 1) report_bandwidth("further", share, app_median(further_s, options.repeat - 1));
+  free(further_s);
+}
+
+/* Get the last checkpoint's particles and use each once. Opening the file counts if this run does nothing else. */
+static bool restart(const struct method* method, struct particles* particles, const struct share* share,
+                    double open_s) {
+  struct particles found = *particles;
+  particles_forget(particles, share);
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
+  double begin = app_seconds();
+  method->read(&found);
+  volatile uint64_t sum = particles_sum(&found, share);
+  (void)sum;
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
+  double read_s = app_slowest(app_seconds() - begin), all_s = options.write ? read_s : open_s + read_s;
+  app_result("read", "", read_s, "s");
+  if (all_s > 0) app_result("read-bandwidth", "", (double)file_bytes(share) / all_s, "B/s");
+  return !app_verify() || particles_right(&found, share);
+}
+
+int main(int argc, char** argv) {
+  int code = 0;
+  MPI_Init(&argc, &argv);
+  const struct method* method = NULL;
+  if (!app_begin(&app, argc, argv, &code) || (code = check_options(method = find_method())) != 0) {
+    MPI_Finalize();
+    return code;
+  }
+  char path[4096];
+  struct share share = share_of(options.particles, app_rank(), app_ranks());
+  if (snprintf(path, sizeof path, "%s/hacc-io.dat", app_store()) >= (int)sizeof path)
+    app_fail("--store %s: the path is too long", app_store());
+  bool keep = app_keep() || !options.write || !options.read, right = true;
+  check_file(path, &share);
+  struct particles particles = particles_allocate(&share);
+  particles_forget(&particles, &share); /* the first touch of this memory is not what is measured */
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
+  double begin = app_seconds();
+  method->open(path, &share, options.write, keep);
+  double open_s = app_slowest(app_seconds() - begin);
+  app_note("method", method->name);
+  app_result("open", "", open_s, "s");
+  if (options.write) write_checkpoints(method, &particles, &share, open_s);
+  if (options.read) right = restart(method, &particles, &share, open_s);
+  method->close();
+  particles_free(&particles);
+  code = app_end(right);
+  MPI_Finalize();
+  return code;
+}

@@ -1,0 +1,24 @@
+/* A way to write checkpoints into one file that all ranks share, and to read the last one back. Failures end the app.
+ */
+#ifndef SILL_HACC_METHOD_H
+#define SILL_HACC_METHOD_H
+
+#include "particles.h"
+
+struct method {
+  const char* name;
+  /* Open the file; `create`: it may have to be made. `keep`: close() leaves it. Collective. */
+  void (*open)(const char* path, const struct share* share, bool create, bool keep);
+  /* Hand over this rank's particles. Collective. */
+  void (*write)(const struct particles* particles);
+  /* Make what was written durable. Collective. */
+  void (*sync)(void);
+  /* Get this rank's particles: into the arrays, or arrays elsewhere that end with close(). Collective. */
+  void (*read)(struct particles* particles);
+  /* Collective. */
+  void (*close)(void);
+};
+
+extern const struct method window_method, mpiio_method, mpiio_collective_method, posix_method;
+
+#endif

@@ -1,0 +1,69 @@
+/* By pwrite and pread, each rank its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "method.h"
+
+static struct {
+  const struct share* share;
+  char path[4096];
+  bool keep;
+  int fd;
+} file;
+
+static void open_posix(const char* path, const struct share* share, bool create, bool keep) {
+  file.share = share;
+  file.keep = keep;
+  if (strlen(path) >= sizeof file.path) app_fail("%s: the path is too long", path);
+  strcpy(file.path, path);
+  file.fd = open(path, (create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
+  if (file.fd < 0) app_fail("%s: %s", path, strerror(errno));
+}
+
+static void write_all(const char* bytes, uint64_t count, uint64_t offset) {
+  while (count > 0) {
+    ssize_t part = pwrite(file.fd, bytes, count, (off_t)offset);
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) app_fail("%s: %s", file.path, strerror(errno));
+    bytes += part;
+    count -= (uint64_t)part;
+    offset += (uint64_t)part;
+  }
+}
+
+static void read_all(char* bytes, uint64_t count, uint64_t offset) {
+  while (count > 0) {
+    ssize_t part = pread(file.fd, bytes, count, (off_t)offset);
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) app_fail("%s: %s", file.path, strerror(errno));
+    if (part == 0) app_fail("%s: ends too early", file.path);
+    bytes += part;
+    count -= (uint64_t)part;
+    offset += (uint64_t)part;
+  }
+}
+
+static void write_posix(const struct particles* particles) {
+  for (int i = 0; i < variables; i++)
+    write_all(particles->values[i], file.share->count * value_bytes(i), file_offset(file.share, i));
+}
+
+static void sync_posix(void) {
+  if (fsync(file.fd) != 0) app_fail("%s: %s", file.path, strerror(errno));
+}
+
+static void read_posix(struct particles* particles) {
+  for (int i = 0; i < variables; i++)
+    read_all(particles->values[i], file.share->count * value_bytes(i), file_offset(file.share, i));
+}
+
+static void close_posix(void) {
+  if (close(file.fd) != 0) app_fail("%s: %s", file.path, strerror(errno));
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* nobody still has it open */
+  if (!file.keep && app_rank() == 0 && unlink(file.path) != 0) app_fail("%s: %s", file.path, strerror(errno));
+}
+
+const struct method posix_method = {"posix", open_posix, write_posix, sync_posix, read_posix, close_posix};
