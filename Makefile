@@ -41,8 +41,8 @@ demo: build ## count the words of real text in storage windows, with a crash on 
 test: build sanitized ## all tests under every MPI found; ARGS are pytest's, e.g. ARGS="-m quick"
 	@SILL_BUILD=$(abspath $(BUILD)) SILL_SANITIZED=$(abspath $(SANITIZED)) $(PYTHON) tools/test $(ARGS)
 
-bench: build ## storage windows against memory windows; ARGS="--quick"
-	@$(PYTHON) bench/run --build $(abspath $(BUILD)) $(ARGS)
+bench: build ## storage windows against memory windows; ARGS="--quick". All scenarios: sill bench list
+	@.venv/bin/sill bench run rma winalloc sync --build $(abspath $(BUILD)) $(ARGS)
 
 format: setup ## format C, C++ and Python sources
 	@git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp' | xargs -r .venv/bin/clang-format -i

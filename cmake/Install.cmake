@@ -11,6 +11,8 @@ if(SILL_WHEEL)
   install(TARGETS ${SILL_TARGETS} LIBRARY DESTINATION sill/lib COMPONENT wheel)
   install(FILES ${PROJECT_BINARY_DIR}/hints.json DESTINATION sill/lib COMPONENT wheel)
   install(DIRECTORY include/sill DESTINATION sill/include COMPONENT wheel FILES_MATCHING PATTERN "*.h*")
+  file(GLOB scenarios CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.toml)
+  install(FILES ${scenarios} bench/result.schema.json DESTINATION sill/bench/data COMPONENT wheel)
   return()
 endif()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shlex
@@ -13,12 +12,12 @@ from datetime import datetime
 from typing import Optional
 
 import typer
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from . import __version__, doctor, hint_table, run, sidecar
+from .bench.cli import app as bench
 from .errors import SillError
+from .terminal import plain_table, print_table
 from .text import ago, ranges, size
 
 # The exceptions of click, which newer releases of typer bring along under another name.
@@ -32,6 +31,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(bench, name="bench")
 
 _COLOURS = {doctor.OK: "green", doctor.WARN: "yellow", doctor.BAD: "bold red"}
 _Json = typer.Option(False, "--json", help="Print JSON for machines.")
@@ -104,12 +105,12 @@ def _hints(as_json: bool = _Json) -> None:
     if as_json:
         _print_json([asdict(row) for row in rows])
         return
-    table = _table("key", "values", "default", "same on all ranks", "meaning")
+    table = plain_table("key", "values", "default", "same on all ranks", "meaning")
     for row in rows:
         also = f" (also: {', '.join(row.aliases)})" if row.aliases else ""
         unit = f", {row.unit}" if row.unit else ""
         table.add_row(row.key, row.values + unit, row.default, "yes" if row.collective else "", row.help + also)
-    _print(table)
+    print_table(table)
 
 
 @app.command("doctor", epilog="Example: sill doctor /scratch/me")
@@ -124,11 +125,11 @@ def _doctor(
     if as_json:
         _print_json([asdict(finding) for finding in findings])
     else:
-        table = _table("verdict", "area", "item", "found", "what to do")
+        table = plain_table("verdict", "area", "item", "found", "what to do")
         for finding in findings:
             verdict = Text(finding.verdict, style=_COLOURS[finding.verdict])
             table.add_row(verdict, finding.area, finding.item, finding.found, finding.advice)
-        _print(table)
+        print_table(table)
     if any(finding.verdict == doctor.BAD for finding in findings):
         raise typer.Exit(1)
 
@@ -159,13 +160,13 @@ def _ls(
 
 
 def _print_files(files: list[sidecar.WindowFile], folder: str) -> None:
-    table = _table("file", "job", "window", "ranks", ">size", ">allocated", ">resident", ">dirty", "last sync")
+    table = plain_table("file", "job", "window", "ranks", ">size", ">allocated", ">resident", ">dirty", "last sync")
     for file in files:
         length = size(file.size) if file.exists else "gone"
         name = os.path.relpath(file.path, folder)
         rest = (size(file.allocated), size(file.resident), size(file.dirty)) if file.exists else ("", "", "")
         table.add_row(name, file.job, file.window, ranges(file.ranks), length, *rest, ago(file.last_sync))
-    _print(table)
+    print_table(table)
 
 
 @app.command("show", epilog="Example: sill show /scratch/me/w0.r0")
@@ -178,7 +179,7 @@ def _show(
     if as_json:
         _print_json(asdict(found))
         return
-    facts = _table("", "")
+    facts = plain_table("", "")
     facts.show_header = False
     for name, value in (
         ("file", found.path if found.exists else f"{found.path} (gone)"),
@@ -193,12 +194,12 @@ def _show(
         ("removed when freed", "yes" if found.unlink else "no"),
     ):
         facts.add_row(name, value)
-    _print(facts)
-    table = _table(">rank", ">offset", ">size", ">resident", ">dirty")
+    print_table(facts)
+    table = plain_table(">rank", ">offset", ">size", ">resident", ">dirty")
     for segment in found.segments:
         resident, dirty = size(segment.resident), size(segment.dirty)
         table.add_row(str(segment.rank), str(segment.offset), size(segment.size), resident, dirty)
-    _print(table)
+    print_table(table)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -233,26 +234,6 @@ def _complain(text: str) -> None:
 
 def _moment(time: datetime | None) -> str:
     return f"{time.isoformat(timespec='seconds')} ({ago(time)})" if time else "never"
-
-
-def _table(*columns: str) -> Table:
-    """A plain table; a column named >X is flush right."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
-    return table
-
-
-def _print(table: Table) -> None:
-    """Fit the table to a terminal; in a pipe each row stays one line, whatever its length."""
-    console = Console(highlight=False)
-    if console.is_terminal:
-        console.print(table)
-        return
-    wide = Console(highlight=False, width=10_000, no_color=True, file=io.StringIO())
-    wide.print(table)
-    for line in wide.file.getvalue().splitlines():
-        print(line.rstrip())
 
 
 def _print_json(content: Iterable) -> None:

@@ -12,7 +12,7 @@ import sys
 import pytest
 from command_support import ROOT
 
-COMMANDS = ("run", "preload", "hints", "doctor", "ls", "show")
+COMMANDS = ("run", "preload", "hints", "doctor", "ls", "show", "bench")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-SCHEMA = Path(__file__).resolve().parents[1] / "result.schema.json"
+from .places import data
 
 _TYPES = {
     "object": dict,
@@ -22,7 +21,7 @@ _TYPES = {
 def problems(results: Any, schema: dict[str, Any] | None = None, at: str = "results") -> list[str]:
     """What is not as the schema says, one line each; empty if all is well."""
     if schema is None:
-        schema = json.loads(SCHEMA.read_text())
+        schema = json.loads(data("result.schema.json").read_text())
     wanted = schema.get("type", list(_TYPES))
     if not any(_is(results, name) for name in ([wanted] if isinstance(wanted, str) else wanted)):
         return [f"{at}: not of type {wanted}"]

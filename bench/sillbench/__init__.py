@@ -1,1 +1,0 @@
-"""The benchmark of Sill: `bench/run` starts it, docs/benchmarks.md explains it."""

@@ -1,0 +1,153 @@
+"""`sill bench`: arguments in, tables out."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Optional
+
+import typer
+
+from ..errors import SillError
+from ..terminal import plain_table, print_table
+
+app = typer.Typer(
+    help="Measure storage windows against memory windows, MPI-IO and others; see docs/benchmarks.md.",
+    epilog="Example: sill bench run mstream --quick --store /scratch/me && sill bench report",
+    rich_markup_mode=None,
+)
+
+_Store = typer.Option(None, "--store", metavar="DIR", help="Where windows' files go: on the device of interest.")
+_Results = typer.Option(None, "--results", metavar="DIR", help="Where results go: bench/results, or ./sill-bench.")
+
+
+@app.command("list", epilog="Example: sill bench list")
+def _list() -> None:
+    """List the scenarios that come with Sill."""
+    from . import places, scenario
+
+    table = plain_table("scenario", "program", "MPIs", ">jobs", ">disk", "what it measures")
+    for name in places.scenario_files():
+        s = scenario.load(name)
+        jobs = len(s.points) * s.repetitions * sum(not variant.missing for variant in s.variants)
+        table.add_row(name, s.program, "all" if s.every_mpi else "one", str(jobs), f"{s.disk >> 20} MiB", s.title)
+    print_table(table)
+
+
+@app.command("run", epilog="Example: sill bench run mstream dht --quick --mpi mpich5 --store /scratch/me")
+def _run(
+    names: list[str] = typer.Argument(..., metavar="SCENARIO...", help="Names from `sill bench list`, or .toml files."),
+    quick: bool = typer.Option(False, "--quick", help="Smaller sizes, fewer points and repetitions."),
+    repetitions: Optional[int] = typer.Option(None, "--repetitions", min=1, help="Runs of each variant."),
+    ranks: Optional[str] = typer.Option(None, "--ranks", metavar="N[,N]...", help="Other numbers of ranks."),
+    parameters: Optional[list[str]] = typer.Option(
+        None, "--set", metavar="NAME=VALUE", help="Another parameter of the program; repeatable."
+    ),
+    mpi: Optional[list[str]] = typer.Option(None, "--mpi", help="Only this MPI, e.g. mpich5; repeatable."),
+    mpiexec: Optional[str] = typer.Option(
+        None, "--mpiexec", metavar="CMD", help='Launcher with its options, e.g. "srun --mpi=pmi2"; it gets -n RANKS.'
+    ),
+    commands: Optional[list[str]] = typer.Option(
+        None, "--command", metavar="VARIANT=CMD", help="The command of an optional variant, e.g. a competitor."
+    ),
+    store: Optional[Path] = _Store,
+    results: Optional[Path] = _Results,
+    build: Optional[Path] = typer.Option(None, "--build", metavar="DIR", help="Build folder with the programs."),
+    null: bool = typer.Option(False, "--null", help="All variants run as the first: the noise of this machine."),
+    strict: bool = typer.Option(False, "--strict", help="Exit 1 if a goal is missed, too."),
+) -> None:
+    """Run scenarios, variants in turns, and print their ratios beside the paper's and the goals.
+
+    Exits 1 if something could not be measured.
+    """
+    from . import places, runner, scenario
+
+    own = {name: shlex.split(command) for name, command in _pairs(commands, "--command").items()}
+    loaded = [
+        scenario.load(name, quick, repetitions, _numbers(ranks), own, _pairs(parameters, "--set")) for name in names
+    ]
+    _check_variants(own, loaded)
+    loaded = [runner.without_difference(s) for s in loaded] if null else loaded
+    found = places.targets(mpi or [], build, mpiexec, [s.program for s in loaded if s.program])
+    folder, options = results or places.results_folder(), {"quick": quick, "null": null, "mpiexec": mpiexec}
+    bad = False
+    for s in loaded:
+        chosen = found if s.every_mpi or mpi else [places.preferred(found)]
+        bad |= _run_one(s, chosen, (store or places.store_folder(build)).absolute(), folder, options, strict)
+    if bad:
+        raise typer.Exit(1)
+
+
+def _run_one(scenario, targets, store: Path, folder: Path, options: dict, strict: bool) -> bool:
+    """Run, store, print; whether something failed, or with `strict` a goal was missed."""
+    from . import results as result_file
+    from . import runner, tables
+
+    machine = result_file.describe(store)
+    # A batch system's launcher starts ranks where a control group made here means nothing.
+    groups = options["mpiexec"] is None
+    samples, failures = runner.run(
+        scenario, targets, store, groups, lambda line: print(line, file=sys.stderr, flush=True)
+    )
+    found = result_file.build(scenario, targets, machine, options, samples, failures)
+    path = result_file.write(found, folder)
+    print_table(plain_table(*tables.GOAL_HEAD), tables.goal_rows(found))
+    for line in [*result_file.conditions(found), *(f"NOT MEASURED: {failure}" for failure in failures)]:
+        print(line)
+    print(f"results: {path}\n", flush=True)
+    return bool(failures) or (strict and any(row["met"] is False for row in found["comparisons"]))
+
+
+@app.command("report", epilog="Example: sill bench report bench/results")
+def _report(
+    folder: Optional[Path] = typer.Argument(None, metavar="[DIR]", help="Results; bench/results, or ./sill-bench."),
+    output: Optional[Path] = typer.Option(None, "--output", metavar="DIR", help="Where the report goes: DIR itself."),
+) -> None:
+    """Write report.html and a PNG for each scenario from the newest results, ours beside the paper's."""
+    from . import places, report
+
+    folder = folder or places.results_folder()
+    output = output or (folder if folder.is_dir() else folder.parent)
+    for path in report.write(folder, output):
+        print(path)
+
+
+@app.command("compare", epilog="Example: sill bench compare results-before results-after")
+def _compare(
+    a: Path = typer.Argument(..., metavar="A", help="Results: a file, or a folder (the newest of each scenario)."),
+    b: Path = typer.Argument(..., metavar="B", help="Likewise."),
+    figures: bool = typer.Option(False, "--figures", help="Every figure, too, not only the ratios."),
+) -> None:
+    """Hold two runs against each other; "changed" where their repetitions don't overlap."""
+    from . import compare
+
+    ratios, rows = compare.rows(a, b)
+    print_table(plain_table(*compare.RATIO_HEAD), ratios)
+    if figures:
+        print()
+        print_table(plain_table(*compare.FIGURE_HEAD), rows)
+
+
+def _pairs(texts: Optional[list[str]], option: str) -> dict[str, str]:
+    """NAME=VALUE, ... as a table."""
+    for text in texts or []:
+        if not text.partition("=")[0] or "=" not in text:
+            raise SillError(f"{option} {text}: write it as NAME=VALUE", 2)
+    return {text.partition("=")[0]: text.partition("=")[2] for text in texts or []}
+
+
+def _numbers(text: Optional[str]) -> Optional[list[int]]:
+    if text is None:
+        return None
+    words = text.split(",")
+    if not all(word.isdigit() and int(word) > 0 for word in words):
+        raise SillError(f"--ranks {text}: write numbers above 0 with commas between them, e.g. 1,2,4", 2)
+    return [int(word) for word in words]
+
+
+def _check_variants(commands: dict[str, list[str]], scenarios: list) -> None:
+    names = {variant.name for s in scenarios for variant in s.variants}
+    for name in commands:
+        if name not in names:
+            raise SillError(f"--command {name}=...: no variant of that name; choose of {', '.join(sorted(names))}", 2)

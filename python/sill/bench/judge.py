@@ -1,0 +1,140 @@
+"""From figures to ratios pair by pair, and from ratios to goals met or missed."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from .model import Comparison, Scenario, Side
+from .series import Labels, Series, Values, without
+
+Row = dict[str, Any]
+_TIMES = ("s", "ms", "us", "ns")  # units of which less is better
+
+
+def geomean(values: Sequence[float]) -> float:
+    """0 if one of them is 0 or less."""
+    return math.exp(statistics.fmean(map(math.log, values))) if min(values) > 0 else 0.0
+
+
+def spread(values: Sequence[float]) -> float:
+    """From the smallest to the largest, as a share of the median; 0 where the median is."""
+    middle = abs(statistics.median(values))
+    return (max(values) - min(values)) / middle if middle else 0.0
+
+
+def judge(mpi: str, scenario: Scenario, series: Series) -> list[Row]:
+    """A row for each comparison of the scenario; one that wasn't measured has no value."""
+    missing = {variant.name for variant in scenario.variants if variant.missing}
+    return [
+        _row(mpi, comparison, scenario.noisy, _points(mpi, comparison, series, missing))
+        for comparison in scenario.comparisons
+        if not missing.intersection(comparison.of.variants)
+    ]
+
+
+def _row(mpi: str, c: Comparison, noisy: float, points: list[Row]) -> Row:
+    bounds = {"at_least": c.at_least, "at_most": c.at_most}
+    goal = {
+        key: by.get(mpi, by.get("default")) for key, by in bounds.items() if by.get(mpi, by.get("default")) is not None
+    }
+    row = {"mpi": mpi, "name": c.name, "title": c.title, "form": c.form, "mean": c.mean, "value": None, "ratios": []}
+    row |= {"spread": None, "noisy": False, "note": "", "paper": c.paper, "paper_note": c.paper_note, "points": points}
+    row |= {**goal, "met": None}
+    if not points:
+        row["note"] = "not measured"
+        return row
+    value, row["ratios"], row["note"] = _together(c, points)
+    row.update(value=value, spread=spread(row["ratios"]), noisy=spread(row["ratios"]) > noisy)
+    if goal:
+        row["met"] = value >= goal.get("at_least", -math.inf) and value <= goal.get("at_most", math.inf)
+    return row
+
+
+def _together(c: Comparison, points: list[Row]) -> tuple[float, list[float], str]:
+    """Value over all points, the same for each repetition, and which point it is if it is one."""
+    if c.mean == "worst":
+        lowest = bool(c.at_least) or (not c.at_most and c.form == "speed")
+        point = (min if lowest else max)(points, key=lambda p: p["ratio"])
+        return point["ratio"], point["ratios"], _name(point["labels"], points)
+    mean = geomean if c.mean == "geometric" else statistics.fmean
+    # Repetitions that every point has, so that the same points are in each mean.
+    per_repetition = [mean(ratios) for ratios in zip(*(p["ratios"] for p in points))]
+    against = sorted({p["base"] for p in points if p["base"]}) if c.over and len(c.over.variants) > 1 else []
+    return mean([p["ratio"] for p in points]), per_repetition, f"best: {', '.join(against)}" if against else ""
+
+
+def _name(labels: dict[str, str], points: list[Row]) -> str:
+    """The labels that tell a point from the others."""
+    return " ".join(f"{k}={v}" for k, v in labels.items() if len({p["labels"].get(k) for p in points}) > 1)
+
+
+def _points(mpi: str, c: Comparison, series: Series, missing: set[str]) -> list[Row]:
+    """The ratio at each point that both sides have; of several results, each has points of its own."""
+    rows = []
+    for index, name in enumerate(c.of.results):
+        more = {"result": name} if len(c.of.results) > 1 else {}
+        for row in _points_of(mpi, c, index, series, missing):
+            rows.append({**row, "labels": {**row["labels"], **more}})
+    return rows
+
+
+def _points_of(mpi: str, c: Comparison, index: int, series: Series, missing: set[str]) -> list[Row]:
+    # A label that a side is chosen by doesn't tell its points apart.
+    chosen = [*_chosen(c.of), *(_chosen(c.over) if c.over else [])]
+    unit = series.units.get(c.of.results[index], "1")
+    of = _values(mpi, c, c.of, c.of.variants[0], index, series, chosen)
+    variants = [v for v in c.over.variants if v not in missing] if c.over else []
+    bases = {v: _values(mpi, c, c.over, v, index, series, chosen) for v in variants if c.over}
+    rows = []
+    for labels, values in of.items():
+        there = {v: found[labels] for v, found in bases.items() if labels in found}
+        base = _best(there, unit) if there else ""
+        values = _less(values, _apart(mpi, c, index, labels, series)) if c.minus else values
+        ratios = _ratios(values, there[base], unit, c.form) if there else [] if c.over else list(values.values())
+        if ratios:
+            middle, reach = statistics.median(ratios), spread(ratios)
+            rows.append({"labels": dict(labels), "base": base, "ratio": middle, "ratios": ratios, "spread": reach})
+    return rows
+
+
+def _chosen(side: Side) -> list[str]:
+    return [name for name, value in side.labels.items() if not isinstance(value, list)]
+
+
+def _values(
+    mpi: str, c: Comparison, side: Side, variant: str, index: int, series: Series, chosen: list[str]
+) -> dict[Labels, Values]:
+    """The figures of a side by the labels that tell its points apart, added up over those of `total`."""
+    found: dict[Labels, Values] = {}
+    for labels, values in series.find(mpi, variant, side.results[index], side.labels).items():
+        sums = found.setdefault(without(labels, [*chosen, *c.total]), {})
+        for n, value in values.items():
+            sums[n] = sums.get(n, 0.0) + value
+    return found
+
+
+def _apart(mpi: str, c: Comparison, index: int, labels: Labels, series: Series) -> Values:
+    """What is taken off at a point: the figure that has no labels but the point's, beside those it is chosen by."""
+    found = _values(mpi, c, c.minus, c.of.variants[0], index, series, _chosen(c.minus)) if c.minus else {}
+    return next((values for own, values in found.items() if set(own) <= set(labels)), {})
+
+
+def _less(values: Values, minus: Values) -> Values:
+    return {n: value - minus[n] for n, value in values.items() if n in minus}
+
+
+def _best(candidates: dict[str, Values], unit: str) -> str:
+    """The variant with the best median: the least time, the highest rate."""
+    medians = {name: statistics.median(values.values()) for name, values in candidates.items()}
+    return (min if unit in _TIMES else max)(medians, key=lambda name: medians[name])
+
+
+def _ratios(of: Values, over: Values, unit: str, form: str) -> list[float]:
+    """Repetition by repetition: speed or time of one side over the other's, or the figures as they are."""
+    turned = form != "value" and (form == "speed") == (unit in _TIMES)
+    pairs = [(of[n], over[n]) for n in sorted(of) if n in over]
+    ordered = [(b, a) if turned else (a, b) for a, b in pairs]
+    return [a / b for a, b in ordered if b]

@@ -1,0 +1,173 @@
+"""Where things are: scenarios, the result schema, programs, libraries, results."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from .. import launchers, libraries, mpis, programs
+from ..errors import SillError
+from ..mpis import CHECKOUT
+
+# Of the MPIs of a machine, those that a scenario for one MPI runs under, first come first.
+PREFERRED = ("mpich5", "ompi5", "mpich4", "ompi4")
+
+
+@dataclass(frozen=True)
+class Target:
+    """An MPI, how it starts ranks, and the folder with its build of the programs (None: installed ones)."""
+
+    mpi: str
+    version: str
+    family: str
+    launcher: tuple[str, ...]
+    folder: Path | None
+    libraries: Path | None  # folder; None: those that `sill preload` finds
+    environment: dict[str, str] = field(default_factory=dict)
+    oversubscribe: tuple[str, ...] = ()  # the launcher's options for more ranks than cores
+
+    def start(self, ranks: int) -> list[str]:
+        """The launcher's part of a command line."""
+        crowded = ranks > len(os.sched_getaffinity(0))
+        return [*self.launcher, *(self.oversubscribe if crowded else ()), "-n", str(ranks)]
+
+    def library(self) -> Path:
+        """What is preloaded."""
+        if self.libraries is None:
+            return libraries.library(self.family)
+        path = self.libraries / f"libsill-{self.family}.so"
+        if not path.is_file():
+            raise SillError(f"{path} isn't built: run make first, or name another folder with --build")
+        return path
+
+    def program(self, name: str) -> Path | None:
+        """A program by its name or path; None where it isn't there for this MPI."""
+        if "/" in name:
+            return Path(name).absolute() if os.access(name, os.X_OK) else None
+        if self.folder is not None:
+            path = self.folder / name
+            return path if path.is_file() else None
+        return installed_program(name)
+
+
+def data(name: str) -> Path:
+    """The folder of scenarios and schema, or a file in it: the wheel's, else the checkout's."""
+    packaged = Path(__file__).resolve().parent / "data"
+    return (packaged if packaged.is_dir() else CHECKOUT / "bench") / name
+
+
+def scenario_files() -> dict[str, Path]:
+    """The scenarios that come with Sill, by name."""
+    return {path.stem: path for path in sorted(data("").glob("*.toml"))}
+
+
+def results_folder() -> Path:
+    """Where results go unless told otherwise."""
+    return CHECKOUT / "bench" / "results" if (CHECKOUT / "bench").is_dir() else Path("sill-bench").absolute()
+
+
+def store_folder(build: Path | None) -> Path:
+    """Where windows' files go unless told otherwise: into the build folder, else below the current one."""
+    return (build or build_folder() or Path()) / "bench-store"
+
+
+def build_folder() -> Path | None:
+    """The checkout's build; None for an installed Sill."""
+    folder = CHECKOUT / "build"
+    return folder if (folder / "bin").is_dir() else None
+
+
+def installed_program(name: str) -> Path | None:
+    """A program beside the `sill` command, with the other scripts of this Python, or on $PATH."""
+    beside = [os.path.dirname(os.path.abspath(sys.argv[0])), sysconfig.get_path("scripts")]
+    found = shutil.which(name, path=os.pathsep.join([*beside, os.environ.get("PATH", "")]))
+    return Path(found) if found else None
+
+
+def targets(names: Sequence[str], build: Path | None, mpiexec: str | None, needed: Sequence[str]) -> list[Target]:
+    """Every MPI to measure under: those named, else all that are there. `needed`: programs, to know the installed ones.
+
+    `mpiexec` is the user's launcher with its options; then there is one target.
+    """
+    build = build or build_folder()
+    known = mpis.find()
+    if mpiexec:
+        return [_own_launcher(shlex.split(mpiexec), names, build, known, needed)]
+    found = _built(build, known) if build else _installed(known, needed)
+    for name in names:
+        if name not in found:
+            raise SillError(f"no MPI {name} here; choose of {', '.join(found) or 'none: install one'}", 2)
+    if not found:
+        raise SillError("no MPI with a build of the programs: run make, or install sill's apps and name --mpiexec")
+    return [found[name] for name in dict.fromkeys(names or found)]
+
+
+def preferred(all_of_them: list[Target]) -> Target:
+    """The one for scenarios that run under one MPI."""
+    ranked = sorted(all_of_them, key=lambda t: PREFERRED.index(t.mpi) if t.mpi in PREFERRED else len(PREFERRED))
+    return ranked[0]
+
+
+def _built(build: Path, known: list[mpis.Mpi]) -> dict[str, Target]:
+    build = build.resolve()
+    there = [mpi for mpi in known if mpi.mpiexec and (build / "bin" / mpi.name).is_dir()]
+    return {mpi.name: _target(mpi, build / "bin" / mpi.name, build / "lib") for mpi in there}
+
+
+def _target(mpi: mpis.Mpi, folder: Path | None, libraries_folder: Path | None) -> Target:
+    return Target(
+        mpi.name,
+        mpi.version,
+        mpi.family,
+        (mpi.mpiexec or "mpiexec",),
+        folder,
+        libraries_folder,
+        _as_root(mpi),
+        tuple(mpi.oversubscribe),
+    )
+
+
+def _as_root(mpi: mpis.Mpi) -> dict[str, str]:
+    """Open MPI refuses to run as root; who started a benchmark as root meant it."""
+    return mpi.root_env if os.geteuid() == 0 else {}
+
+
+def _installed(known: list[mpis.Mpi], needed: Sequence[str]) -> dict[str, Target]:
+    """Installed programs are of one MPI: the first of them tells which."""
+    for path in filter(None, map(installed_program, needed)):
+        program = programs.find(str(path))
+        if program.family is None:
+            continue
+        launcher = launchers.choose(program.family, program.library, known)
+        mpi = launchers.mpi_of(launcher, known)
+        if mpi is None:
+            return {program.family: Target(program.family, "", program.family, (launcher,), None, None)}
+        return {mpi.name: replace(_target(mpi, None, None), launcher=(launcher,))}
+    return {}
+
+
+def _own_launcher(
+    launcher: list[str], names: Sequence[str], build: Path | None, known: list[mpis.Mpi], needed: Sequence[str]
+) -> Target:
+    """The target of --mpiexec: its MPI is the one named, or the launcher's, or that of the installed programs."""
+    if not launcher or shutil.which(launcher[0]) is None:
+        raise SillError(f"{' '.join(launcher)}: no such launcher; give its path with --mpiexec", 127)
+    if len(names) > 1:
+        raise SillError("--mpiexec goes with one --mpi; name one", 2)
+    own = launchers.mpi_of(launcher[0], known)
+    built = _built(build, known) if build else {}
+    name = names[0] if names else own.name if own else ""
+    found = built.get(name) or (next(iter(built.values())) if len(built) == 1 and not names else None)
+    if found is None and build is None:
+        found = next(iter(_installed(known, needed).values()), None)
+    if found is None:
+        there = ", ".join(built) or "none"
+        raise SillError(f"{launcher[0]} doesn't tell which MPI's programs to run: add --mpi NAME (there: {there})", 2)
+    environment = {**found.environment, **(_as_root(own) if own else {})}
+    return replace(found, launcher=tuple(launcher), environment=environment, oversubscribe=())

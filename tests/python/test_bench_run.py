@@ -1,0 +1,391 @@
+"""`sill bench`: scenarios, runs with a fake program, results, limits, errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from bench_support import LAUNCHER, MEMORY_AND_STORAGE, PROGRAM, executable, fake_target, load, measure
+from command_support import BUILD, MPIS
+from sill import SillError
+from sill.bench import limits, places, results, runner, scenario, schema, words
+from sill.bench.model import Text
+
+pytestmark = pytest.mark.quick
+COMPARISON = """
+[comparisons.mean]
+title = "storage : memory"
+variant = "storage"
+base = "memory"
+result = "bandwidth"
+paper = 0.44
+at_least = 0.82
+"""
+
+
+@pytest.fixture
+def target(tmp_path, stand_ins) -> places.Target:
+    return fake_target(tmp_path / "build", stand_ins)
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
+    return tmp_path / "log"
+
+
+def started(log: Path) -> list[dict]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+# --- the scenarios that come with Sill ---
+
+
+@pytest.mark.parametrize("name", places.scenario_files())
+def test_each_scenario_is_well_formed_also_when_quick(name):
+    whole, quick = scenario.load(name), scenario.load(name, quick=True)
+    assert whole.title
+    assert whole.about
+    assert whole.comparisons
+    assert whole.figures
+    assert [(c.name, c.at_least, c.at_most) for c in whole.comparisons] == [
+        (c.name, c.at_least, c.at_most) for c in quick.comparisons
+    ]
+    assert quick != whole, "no [quick]"
+
+
+# --- running ---
+
+
+def test_variants_take_turns_and_every_sample_is_kept(tmp_path, target, log):
+    found = measure(load(tmp_path, MEMORY_AND_STORAGE + COMPARISON), target, tmp_path)
+    order = ["memory", "storage", "storage", "memory", "memory", "storage"]
+    assert [entry["options"]["window"] for entry in started(log)] == order
+    assert [(s["variant"], s["repetition"]) for s in found["samples"]] == list(zip(order, (0, 0, 1, 1, 2, 2)))
+    row = found["comparisons"][0]
+    assert row["ratios"] == pytest.approx([0.9, 0.9, 0.9])
+    assert (row["met"], row["noisy"]) == (True, False)
+    assert found["failures"] == []
+    assert list((tmp_path / "store").iterdir()) == [], "the windows' files are gone"
+
+
+def test_only_the_variant_decides_what_is_loaded(tmp_path, target, log, monkeypatch):
+    monkeypatch.setenv("SILL_WINDOWS", "alloc_type=storage")
+    monkeypatch.setenv("SILL_LOG", "debug")
+    monkeypatch.setenv("LD_PRELOAD", "")
+    text = (
+        MEMORY_AND_STORAGE + 'environment = { SILL_WINDOW_PATH = "create" }\nrule = "access_style=random,x={store}"\n'
+    )
+    measure(load(tmp_path, text, repetitions=1), target, tmp_path)
+    memory, storage = (entry["environment"] for entry in started(log))
+    assert not [key for key in memory if key in ("SILL_WINDOWS", "SILL_LOG", "LD_PRELOAD", "SILL_WINDOW_PATH")]
+    assert storage["LD_PRELOAD"].endswith("libsill-mpich.so")
+    assert storage["SILL_WINDOW_PATH"] == "create"
+    assert storage["SILL_WINDOWS"] == f"access_style=random,x={started(log)[1]['options']['store']}"
+
+
+def test_points_ranks_and_parameters(tmp_path, target, log):
+    text = """
+    title = "t"
+    program = "fake"
+    ranks = [1, 2]
+    repetitions = 1
+    parameters = { all = 1, flag = true, off = false }
+    per_rank = { input = "2k" }
+    [[points]]
+    size = "1m"
+    [[points]]
+    size = "2m"
+    without = ["mpich5"]
+    [variants.a]
+    [quick]
+    parameters = { all = 2 }
+    """
+    measure(load(tmp_path, text, quick=True), target, tmp_path)
+    options = [entry["options"] for entry in started(log)]
+    assert [(o["size"], o["input"]) for o in options] == [("1m", "2048"), ("1m", "4096")]
+    assert all(o["all"] == "2" and o["flag"] is True and o["no-off"] is True for o in options)
+    measure(load(tmp_path, text, ranks=[8], parameters={"all": "7"}), target, tmp_path)
+    assert started(log)[-1]["options"]["all"] == "7"
+    assert started(log)[-1]["options"]["input"] == str(8 * 2048)
+
+
+def test_text_is_made_once_for_its_size_and_is_the_same_for_everybody(tmp_path, target, log):
+    text = """
+    title = "t"
+    program = "fake"
+    ranks = [1, 2]
+    repetitions = 2
+    arguments = ["{text}", "more"]
+    text = { bytes = "3m", per_rank = true, file_bytes = "2m" }
+    [variants.a]
+    """
+    seen = []
+    monkey = words.folder
+    with mock.patch.object(words, "folder", lambda *more: seen.append(monkey(*more)) or seen[-1]):
+        measure(load(tmp_path, text), target, tmp_path)
+    assert len(seen) == 4
+    assert [path.name for path in dict.fromkeys(seen)] == ["text-3145728", "text-6291456"]
+    assert started(log)[0]["words"] == [str(seen[0]), "more"]
+    one, other = (words.folder(tmp_path / make, Text(3 << 20, file_bytes=2 << 20), 1) for make in ("1", "2"))
+    files = sorted(one.iterdir())
+    assert [path.stat().st_size for path in files] == [2 << 20, 1 << 20]
+    assert all(path.read_bytes() == (other / path.name).read_bytes() for path in files)
+    assert len(set(files[0].read_text().split())) > 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"backing": "memory"}, "storage: its window lay on memory"),
+        ({"wrong": True}, "storage: the program found wrong data"),
+        ({"fail": "this"}, "storage: exit code 1: .* this went wrong"),
+        ({"values": "x"}, "storage: exit code 1"),
+    ],
+)
+def test_a_variant_that_is_not_what_it_is_called_is_a_failure_and_the_others_go_on(tmp_path, target, change, said):
+    s = load(tmp_path, MEMORY_AND_STORAGE + COMPARISON)
+    storage = next(v for v in s.variants if v.name == "storage")
+    storage.parameters.update(change)
+    found = measure(s, target, tmp_path)
+    assert len(found["failures"]) == 1, "tried once"
+    assert re.search(said, found["failures"][0])
+    assert {sample["variant"] for sample in found["samples"]} == {"memory"}
+    assert found["comparisons"][0]["met"] is None
+
+
+def test_sill_where_it_should_not_be_is_a_failure(tmp_path, target):
+    s = load(tmp_path, MEMORY_AND_STORAGE.replace('"10,20,40" }', '"10" }\nenvironment = { LD_PRELOAD = "" }'))
+    found = measure(s, target, tmp_path)
+    assert "memory: it ran with Sill" in found["failures"][0]
+
+
+def test_without_difference_all_variants_run_as_the_first(tmp_path, target, log):
+    s = runner.without_difference(load(tmp_path, MEMORY_AND_STORAGE + COMPARISON, repetitions=1))
+    found = measure(s, target, tmp_path)
+    assert [entry["options"]["window"] for entry in started(log)] == ["memory", "memory"]
+    assert [sample["variant"] for sample in found["samples"]] == ["memory", "storage"]
+
+
+def test_a_job_that_does_not_end_is_ended(tmp_path, target):
+    executable(target.folder / "fake", "#!/bin/sh\ncat <&1 9<>/dev/null; exec tail -f /dev/null\n")
+    s = load(tmp_path, MEMORY_AND_STORAGE.replace("repetitions = 3", "repetitions = 1\ntimeout_s = 1"))
+    assert "no end after 1 s" in measure(s, target, tmp_path)["failures"][0]
+
+
+def test_too_little_room_is_said_before_anything_runs(tmp_path, target, log):
+    s = load(tmp_path, MEMORY_AND_STORAGE.replace("repetitions = 3", 'disk = "4000000t"'))
+    with pytest.raises(SillError, match=r"needed; name another with --store"):
+        measure(s, target, tmp_path)
+    assert not log.exists()
+
+
+# --- limits ---
+
+
+@pytest.mark.parametrize(
+    ("how", "mark", "knob"),
+    [
+        (limits.V1, "memory/memory.limit_in_bytes", "memory.limit_in_bytes"),
+        (limits.V2, "cgroup.controllers", "memory.max"),
+    ],
+)
+def test_a_group_of_either_version_holds_the_limit(tmp_path, monkeypatch, how, mark, knob):
+    """In a folder that behaves as the kernel's: a new one has its files at once, and goes with them."""
+    (tmp_path / mark).parent.mkdir(exist_ok=True)
+    (tmp_path / mark).touch()
+    make = Path.mkdir
+    monkeypatch.setattr(Path, "mkdir", lambda path: (make(path), [(path / n).touch() for n in (knob, "cgroup.procs")]))
+    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)
+    with limits.limited(1 << 20, True, tmp_path) as limit:
+        group = Path(limit.prefix[-1]).parent
+        assert (limit.how, limit.environment) == (how, {})
+        assert (group / knob).read_text() == str(1 << 20)
+        subprocess.run([*limit.prefix, "true"], check=True)
+        assert (group / "cgroup.procs").read_text().strip().isdigit()
+    assert not group.exists()
+
+
+def test_where_no_group_can_be_made_nothing_is_left_and_the_variable_holds_the_limit(tmp_path):
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "memory.limit_in_bytes").touch()
+    with limits.limited(1 << 20, True, tmp_path) as limit:
+        assert (limit.how, limit.prefix) == (limits.VARIABLE, ())
+    assert os.listdir(tmp_path / "memory") == ["memory.limit_in_bytes"]
+
+
+def test_without_groups_the_variable_holds_the_limit(tmp_path, target, log):
+    text = MEMORY_AND_STORAGE + 'limit = "1g"\n'
+    s = load(tmp_path, text, repetitions=1)
+    machine = results.describe(tmp_path / "store")
+    samples, failures = runner.run(s, [target], tmp_path / "store", False, lambda line: None)
+    memory, storage = (entry["environment"] for entry in started(log))
+    assert storage["SILL_MEMORY_LIMIT"] == str(1 << 30)
+    assert "SILL_MEMORY_LIMIT" not in memory
+    found = results.build(s, [target], machine, {"quick": False, "null": False, "mpiexec": "x"}, samples, failures)
+    assert any("1024 MiB by SILL_MEMORY_LIMIT" in line for line in results.conditions(found))
+
+
+def test_a_real_group_where_this_user_may_make_one(tmp_path, target, log):
+    with limits.limited(1 << 28) as limit:
+        if limit.how == limits.VARIABLE:
+            pytest.skip("memory cgroups can't be made here")
+        group = Path(limit.prefix[-1]).parent
+        text = MEMORY_AND_STORAGE + 'limit = "256m"\n'
+        found = measure(load(tmp_path, text, repetitions=1), target, tmp_path)
+    assert not group.exists()
+    assert [s["limit"]["how"] for s in found["samples"]] == ["none", limit.how]
+    assert found["failures"] == []
+
+
+# --- results ---
+
+
+def test_results_fit_the_schema_and_come_back(tmp_path, target):
+    found = measure(load(tmp_path, MEMORY_AND_STORAGE + COMPARISON, repetitions=1), target, tmp_path)
+    path = results.write(found, tmp_path / "r")
+    assert results.read(path) == found
+    assert results.latest(tmp_path / "r") == {"fake": found}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda r: r.pop("samples"), "no samples"),
+        (lambda r: r.update(extra=1), "extra isn't in the schema"),
+        (lambda r: r["machine"].update(cores="2"), "results.machine.cores: not of type integer"),
+        (lambda r: r["samples"][1]["limit"].update(how="mine"), "results.samples[1].limit.how: 'mine' is none of"),
+        (lambda r: r["comparisons"][0]["ratios"].append(True), "results.comparisons[0].ratios[1]: not of type number"),
+    ],
+)
+def test_the_schema_finds_what_is_wrong(tmp_path, target, change, problem):
+    found = measure(load(tmp_path, MEMORY_AND_STORAGE + COMPARISON, repetitions=1), target, tmp_path)
+    assert schema.problems(found) == []
+    change(found)
+    wrong = schema.problems(found)
+    assert len(wrong) == 1
+    assert problem in wrong[0]
+
+
+# --- the command ---
+
+
+@pytest.fixture
+def bench(tmp_path, sill, stand_ins):
+    """`sill bench` with a build folder that has the fake program; returns what the sill fixture returns."""
+    build = tmp_path / "build"
+    executable(build / "bin" / MPIS[0].name / "fake", PROGRAM)
+    (build / "lib").symlink_to(stand_ins)
+    launcher = executable(tmp_path / "launch", LAUNCHER)
+    more = ["--build", build, "--mpiexec", launcher, "--results", tmp_path / "r", "--store", tmp_path / "s"]
+
+    def run(*words):
+        return sill("bench", *words, *(more if words[0] == "run" else []))
+
+    return run
+
+
+def test_run_prints_the_goals_and_where_the_results_are(tmp_path, bench):
+    load(tmp_path, MEMORY_AND_STORAGE + COMPARISON)
+    done = bench("run", tmp_path / "fake.toml", "--repetitions", "1")
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if "storage : memory" in line)
+    assert line.split()[-5:] == ["0%", "0.44", ">=", "0.82", "met"]
+    assert f"results: {tmp_path}/r/" in done.stdout
+    assert "[1/2] fake: " in done.stderr
+
+
+def test_a_failure_is_exit_code_1_and_so_is_a_missed_goal_with_strict(tmp_path, bench):
+    load(tmp_path, MEMORY_AND_STORAGE + COMPARISON.replace("0.82", "0.95"))
+    assert bench("run", tmp_path / "fake.toml", "--repetitions", "1").returncode == 0
+    done = bench("run", tmp_path / "fake.toml", "--repetitions", "1", "--strict")
+    assert done.returncode == 1
+    assert "MISSED" in done.stdout
+    done = bench("run", tmp_path / "fake.toml", "--set", "fail=this", "--repetitions", "1")
+    assert done.returncode == 1
+    assert "NOT MEASURED: " in done.stdout
+
+
+def test_list_names_every_scenario(bench):
+    text = bench("list").stdout
+    assert all(f"\n{name} " in text for name in places.scenario_files())
+
+
+WRONG = [
+    (["run", "nothing"], "no scenario nothing; choose of "),
+    (["run", "F", "--mpi", "mpich99"], "add --mpi NAME"),
+    (["run", "F", "--ranks", "1,x"], "--ranks 1,x: write numbers above 0"),
+    (["run", "F", "--set", "x"], "--set x: write it as NAME=VALUE"),
+    (["run", "F", "--command", "x=y"], "no variant of that name; choose of memory, storage"),
+    (["report", "N"], "/nothing: no such file or folder; run `sill bench run`"),
+    (["compare", "T", "T"], "no results in it; run `sill bench run`"),
+    (["compare", "F", "F"], "name a file that `sill bench run` wrote"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=lambda value: "-".join(value) if isinstance(value, list) else "")
+def test_an_error_is_one_line_that_says_what_to_do(tmp_path, bench, words, said):
+    load(tmp_path, MEMORY_AND_STORAGE)
+    names = {"F": tmp_path / "fake.toml", "T": tmp_path, "N": tmp_path / "nothing"}
+    done = bench(*(names.get(word, word) for word in words))
+    assert done.returncode != 0
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title = 1\n[variants.a]", "title = 1 is not of type str"),
+        ("title = ", "Invalid value"),
+        ("titel = 't'", "variants is missing"),
+        ("nonsense = 1" + MEMORY_AND_STORAGE, "unknown key nonsense"),
+        (MEMORY_AND_STORAGE + "wait = 1", "variant storage: unknown key wait"),
+        (MEMORY_AND_STORAGE + "limit = 'lots'", "limit = 'lots' is no size"),
+        (MEMORY_AND_STORAGE + "backing = 'tape'", "choose of memory, storage, any"),
+        (MEMORY_AND_STORAGE + "[comparisons.x]\nvariant = 'y'\nresult = 'z'", "comparison x: no variant y"),
+        (MEMORY_AND_STORAGE + "[[figures]]\nresult = 'z'", "figure 1: x is missing"),
+        ("ranks = [0]" + MEMORY_AND_STORAGE, "ranks = [0]; write numbers above 0"),
+    ],
+)
+def test_a_wrong_scenario_is_one_line_that_names_file_and_key(tmp_path, text, said):
+    with pytest.raises(SillError) as caught:
+        load(tmp_path, text)
+    assert said in str(caught.value)
+    assert str(tmp_path / "fake.toml") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_real_scenario_from_end_to_end(tmp_path, sill):
+    """The smallest real one: a program of apps/ in memory and on storage, under one MPI."""
+    load(
+        tmp_path,
+        """
+        title = "small"
+        program = "sill-mstream"
+        repetitions = 1
+        parameters = { window-bytes = "4m", segment = "64k", iterations = 2, kernels = "SEQ" }
+        [variants.memory]
+        parameters = { window = "memory" }
+        [variants.storage]
+        parameters = { window = "storage" }
+        [comparisons.bandwidth]
+        variant = "storage"
+        base = "memory"
+        result = "bandwidth"
+        labels = { flush = "" }
+        """,
+    )
+    more = ["--build", BUILD, "--mpi", MPIS[0].name, "--results", tmp_path / "r", "--store", tmp_path / "s"]
+    done = sill("bench", "run", tmp_path / "fake.toml", *more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [found] = results.latest(tmp_path / "r").values()
+    assert [(s["variant"], s["sill"]) for s in found["samples"]] == [("memory", False), ("storage", True)]
+    assert found["comparisons"][0]["value"] > 0
+    assert os.listdir(tmp_path / "s") == []
