@@ -37,17 +37,17 @@ static struct {
 } progress;
 
 const char* app_readable(double value, const char* unit) {
-  static char text[64];
+  static char text[96];
   static const char* const prefixes[] = {"", "k", "M", "G", "T"};
-  size_t step = 0;
-  if (strcmp(unit, "B/s") == 0 || strcmp(unit, "B") == 0 || strcmp(unit, "1/s") == 0) {
-    while (step < 4 && fabs(value) >= 1000) {
-      value /= 1000;
-      ++step;
-    }
+  size_t step = 0, length = strlen(unit);
+  bool is_rate = length > 2 && strcmp(unit + length - 2, "/s") == 0;
+  while ((is_rate || strcmp(unit, "B") == 0) && step < 4 && fabs(value) >= 1000) {
+    value /= 1000;
+    ++step;
   }
   const char* shown = strcmp(unit, "1") == 0 ? "" : strcmp(unit, "1/s") == 0 ? "/s" : unit;
-  snprintf(text, sizeof text, "%.4g %s%s", value, prefixes[step], shown);
+  const char* blank = step > 0 && is_rate && strcmp(unit, "B/s") != 0 && shown == unit ? " " : ""; /* M keys/s */
+  snprintf(text, sizeof text, "%.4g %s%s%s", value, prefixes[step], blank, shown);
   return text;
 }
 
@@ -68,10 +68,8 @@ void app_progress(const char* what, uint64_t done, uint64_t total, const char* u
   double seconds = now - progress.begin, rate = seconds > 0 ? (double)done / seconds : 0;
   char per_second[32];
   snprintf(per_second, sizeof per_second, "%s/s", unit);
-  bool bytes = strcmp(unit, "B") == 0;
   fprintf(stderr, "%s  %s: %.0f %%  %s", progress.terminal ? "\r\033[K" : "", what,
-          total > 0 ? 100.0 * (double)done / (double)total : 100.0, app_readable(rate, bytes ? "B/s" : "1/s"));
-  if (!bytes) fprintf(stderr, " (%s)", per_second);
+          total > 0 ? 100.0 * (double)done / (double)total : 100.0, app_readable(rate, per_second));
   if (rate > 0 && total >= done) fprintf(stderr, "  %.0f s left", (double)(total - done) / rate);
   if (!progress.terminal) fputc('\n', stderr);
   progress.line_open = progress.terminal;
