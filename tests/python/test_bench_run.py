@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 from bench_support import LAUNCHER, MEMORY_AND_STORAGE, PROGRAM, executable, fake_target, load, measure
-from command_support import BUILD, MPIS
+from command_support import BUILD, MPIS, ROOT
 from sill import SillError
 from sill.bench import limits, places, results, runner, scenario, schema, words
 from sill.bench.model import Text
@@ -58,6 +58,20 @@ def test_each_scenario_is_well_formed_also_when_quick(name):
         (c.name, c.at_least, c.at_most) for c in quick.comparisons
     ]
     assert quick != whole, "no [quick]"
+
+
+def test_the_scenario_of_the_documentation_is_one(tmp_path):
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    [example] = re.findall(r"```toml\n(.*?)```", text, re.S)
+    s = load(tmp_path, example)
+    assert [variant.name for variant in s.variants] == ["memory", "storage"]
+    assert s.comparisons[0].at_least == {"default": 0.82}
+
+
+def test_the_documentation_names_every_scenario():
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    for name in places.scenario_files():
+        assert re.search(rf"`(mapreduce)?{name.replace('mapreduce', '')}`", text), name
 
 
 # --- running ---
@@ -184,6 +198,40 @@ def test_too_little_room_is_said_before_anything_runs(tmp_path, target, log):
     with pytest.raises(SillError, match=r"needed; name another with --store"):
         measure(s, target, tmp_path)
     assert not log.exists()
+
+
+# --- which MPIs and programs ---
+
+
+def test_a_build_has_a_target_for_each_mpi_with_programs(tmp_path):
+    (tmp_path / "bin" / MPIS[0].name).mkdir(parents=True)
+    [found] = places.targets([], tmp_path, None, [])
+    assert (found.mpi, found.family, found.launcher) == (MPIS[0].name, MPIS[0].family, (MPIS[0].mpiexec,))
+    crowd = found.start(os.cpu_count() + 1)
+    assert crowd == [MPIS[0].mpiexec, *MPIS[0].oversubscribe, "-n", str(os.cpu_count() + 1)]
+
+
+@pytest.mark.parametrize("own_launcher", [False, True])
+def test_installed_programs_tell_their_mpi(tmp_path, monkeypatch, mpi_program, own_launcher):
+    """As on a cluster: no checkout, programs on $PATH, and perhaps a launcher that belongs to no MPI."""
+    mpi = MPIS[0]
+    monkeypatch.setattr(places, "build_folder", lambda: None)
+    launcher = executable(tmp_path / "srun", LAUNCHER)
+    program = tmp_path / "bin" / "sill-installed"
+    program.parent.mkdir()
+    shutil.copy(mpi_program(mpi), program)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    [found] = places.targets([], None, f"{launcher} --mpi=pmi2" if own_launcher else None, ["sill-installed"])
+    assert found.family == mpi.family
+    assert found.program("sill-installed") == program
+    if own_launcher:
+        assert found.start(99) == [str(launcher), "--mpi=pmi2", "-n", "99"]
+
+
+def test_no_programs_at_all_is_said(monkeypatch):
+    monkeypatch.setattr(places, "build_folder", lambda: None)
+    with pytest.raises(SillError, match="run make, or install"):
+        places.targets([], None, None, ["sill-not-there"])
 
 
 # --- limits ---

@@ -115,7 +115,7 @@ def test_find_package_chooses_the_family_of_the_mpi_found(mpi, prefix, project, 
 def test_only_what_users_need_is_installed(prefix):
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     assert "include/sill/sill.h" in files
-    assert "share/sill/hints.json" in files
+    assert {"share/sill/hints.json", "bin/sill-mstream", "bin/bench-sync"} <= files
     assert not [name for name in files if name.endswith((".a", ".hpp")) and not name.startswith("include/sill/")]
 
 
@@ -136,6 +136,7 @@ def test_the_wheel_has_command_libraries_and_table(wheel):
     for family in {mpi.family for mpi in MPIS}:
         assert f"sill/lib/libsill-{family}.so" in names
     assert {"sill/cli.py", "sill/lib/hints.json", "sill/include/sill/sill.h"} <= names
+    assert {"sill/bench/data/rma.toml", "sill/bench/data/result.schema.json"} <= names
     assert not [name for name in names if name.endswith((".a", ".cpp")) or name.startswith(("tests/", "lib/"))]
     assert "-py3-none-linux" in wheel.name
 
@@ -163,6 +164,7 @@ def test_the_command_works_from_the_wheel_alone(wheel, tmp_path):
     assert where.startswith(str(site))
     assert "Example: sill run" in run(*sill, "--help", env=env, cwd=tmp_path)
     assert "storage_alloc_factor" in run(*sill, "hints", env=env, cwd=tmp_path)
+    assert "\nmstream " in run(*sill, "bench", "list", env=env, cwd=tmp_path)
     path = f"{Path(MPIS[0].mpiexec).parent}:{os.environ['PATH']}"
     library = run(*sill, "preload", env={**env, "PATH": path}, cwd=tmp_path).strip()
     assert Path(library).parent == site / "sill" / "lib"

@@ -37,7 +37,9 @@ def _list() -> None:
 
 @app.command("run", epilog="Example: sill bench run mstream dht --quick --mpi mpich5 --store /scratch/me")
 def _run(
-    names: list[str] = typer.Argument(..., metavar="SCENARIO...", help="Names from `sill bench list`, or .toml files."),
+    names: list[str] = typer.Argument(
+        ..., metavar="SCENARIO...", help="Names from `sill bench list`, .toml files, or all."
+    ),
     quick: bool = typer.Option(False, "--quick", help="Smaller sizes, fewer points and repetitions."),
     repetitions: Optional[int] = typer.Option(None, "--repetitions", min=1, help="Runs of each variant."),
     ranks: Optional[str] = typer.Option(None, "--ranks", metavar="N[,N]...", help="Other numbers of ranks."),
@@ -63,6 +65,7 @@ def _run(
     """
     from . import places, runner, scenario
 
+    names = list(places.scenario_files()) if names == ["all"] else names
     own = {name: shlex.split(command) for name, command in _pairs(commands, "--command").items()}
     loaded = [
         scenario.load(name, quick, repetitions, _numbers(ranks), own, _pairs(parameters, "--set")) for name in names

@@ -137,6 +137,10 @@ def conditions(results: Results) -> list[str]:
     if machine["load_before"] > machine["cores"] / 2:
         load = f"load {machine['load_before']:.1f} on {machine['cores']} cores"
         lines.append(f"the machine was busy when the run began ({load}): figures may be off")
+    noisy = sum(row["noisy"] for row in results["comparisons"])
+    if noisy:
+        many = f"{noisy} of {len(results['comparisons'])} ratios spread by more than {results['scenario']['noisy']:.0%}"
+        lines.append(f"noisy: {many}; don't conclude from those, run again on a quiet machine or with --repetitions")
     if results["options"].get("null"):
         lines.append("--null: all variants ran alike; the ratios show the noise of this machine")
     if results["options"].get("quick"):
