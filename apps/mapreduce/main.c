@@ -1,0 +1,106 @@
+/* sill-mapreduce: counts the words of folders of text by MapReduce, as a model of one that is one-sided throughout and
+ * goes on after a kill. one_sided.c tells how it works, windows.h why the counts stay exact, collective.c is what it is
+ * compared with. */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "job.h"
+#include "kill.h"
+
+static struct options options = {.engine = "1s",
+                                 .distribution = "round-robin",
+                                 .skew = 0.5,
+                                 .task_bytes = 4 << 20,
+                                 .top = 20,
+                                 .kill_rank = UINT64_MAX,
+                                 .kill_at = 0.5,
+                                 .kill_in = "task"};
+
+static const struct app_option table[] = {
+    {"engine", "1s|2s", APP_TEXT, &options.engine, "one-sided and decoupled, or collective"},
+    {"task-size", "SIZE", APP_SIZE, &options.task_bytes, "text that a rank maps at a time"},
+    {"distribution", "KIND", APP_TEXT, &options.distribution, "round-robin, or skewed: rank 0 gets the long files"},
+    {"skew", "SHARE", APP_REAL, &options.skew, "share of the tasks that rank 0 gets if skewed"},
+    {"fixed", NULL, APP_FLAG, &options.fixed, "1s: ranks without tasks take none of others"},
+    {"checkpoint", NULL, APP_FLAG, &options.checkpoint, "make durable what is done, after each task and the reduce"},
+    {"resume", NULL, APP_FLAG, &options.resume, "go on from what an earlier run left in the store, if it did"},
+    {"log", "SIZE", APP_SIZE, &options.log_bytes, "1s: room of each rank for what tasks give; 0: by the input"},
+    {"result", "SIZE", APP_SIZE, &options.result_bytes, "1s: room of each rank for sorted words; 0: by the input"},
+    {"top", "N", APP_NUMBER, &options.top, "tell the N most frequent words"},
+    {"counts", "FILE", APP_TEXT, &options.counts, "write all words and counts there, as sort | uniq -c does"},
+    {"events", NULL, APP_FLAG, &options.events, "tell progress on standard output, one JSON object a line"},
+    {"kill-rank", "R", APP_NUMBER, &options.kill_rank, NULL},
+    {"kill-at", "SHARE", APP_REAL, &options.kill_at, NULL},
+    {"kill-in", "STAGE", APP_TEXT, &options.kill_in, NULL},
+};
+
+static const struct app app = {
+    .name = "sill-mapreduce",
+    .purpose = "counts the words (runs of A-Z and a-z, in lower case) of all files of folders by MapReduce",
+    .example = "sill run -n 4 -- sill-mapreduce --window storage --store /scratch/me --checkpoint /usr/share/doc",
+    .options = table,
+    .option_count = sizeof table / sizeof table[0],
+    .arguments = "FOLDER...",
+};
+
+/* The position of the word in the list; 2 (or the end, if it's longer) for one that isn't there. */
+static int position(const char* word, const char* const* list) {
+  int at = 0;
+  while (list[at] != NULL && strcmp(word, list[at]) != 0) at++;
+  return at;
+}
+
+/* 0, or the exit code after telling what is wrong. */
+static int check_options(int inputs) {
+  static const char* const engines[] = {"1s", "2s", NULL};
+  static const char* const distributions[] = {"round-robin", "skewed", NULL};
+  static const char* const stages[] = {"task", "checkpoint", "reduce", NULL};
+  if (inputs == 0) return app_wrong("name at least one folder of text; see --help");
+  if (position(options.engine, engines) == 2) return app_wrong("--engine %s: not 1s or 2s", options.engine);
+  if (position(options.distribution, distributions) == 2)
+    return app_wrong("--distribution %s: not round-robin or skewed", options.distribution);
+  if (options.task_bytes == 0 || options.task_bytes > 1 << 30) return app_wrong("--task-size: not from 1 to 1g");
+  if (options.skew > 1) return app_wrong("--skew %g: not from 0 to 1", options.skew);
+  int stage = position(options.kill_in, stages);
+  if (stage == 3) return app_wrong("--kill-in %s: not task, checkpoint or reduce", options.kill_in);
+  kill_prepare(options.kill_rank == (uint64_t)app_rank(), (enum kill_stage)stage);
+  return 0;
+}
+
+static int run(void) {
+  int inputs = 0;
+  char** folders = app_arguments(&inputs);
+  int wrong = check_options(inputs);
+  if (wrong != 0) return wrong;
+  show_prepare(options.events);
+  struct job job = {.options = &options, .rank = app_rank(), .ranks = app_ranks()};
+  job.skew = strcmp(options.distribution, "skewed") == 0 ? options.skew : 0;
+  input_list(folders, inputs, options.task_bytes, &job.input);
+  job.done = grow(NULL, job.input.tasks * sizeof *job.done);
+  memset(job.done, 0, job.input.tasks * sizeof *job.done);
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* time from here on */
+  double start = app_seconds();
+  if (strcmp(options.engine, "1s") == 0) {
+    run_one_sided(&job);
+  } else {
+    run_collective(&job);
+  }
+  bool right = job_report(&job, app_seconds() - start);
+  free(job.done);
+  free(job.result.data);
+  words_free(&job.mapped);
+  words_free(&job.reduced);
+  input_free(&job.input);
+  return app_end(right);
+}
+
+int main(int argc, char** argv) {
+  int code = 0, provided = 0;
+  /* The thread that reads the input makes no MPI calls. */
+  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) return 1;
+  if (app_begin(&app, argc, argv, &code)) code = run();
+  if (MPI_Finalize() != MPI_SUCCESS) return 1;
+  return code;
+}

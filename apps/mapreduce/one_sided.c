@@ -1,0 +1,300 @@
+/* MapReduce-1S. A rank takes a task, maps it, appends what it gave to its own log, syncs that, and tells; it reduces
+ * the words that are its own from everybody's logs as they come; when all tasks are reduced it sorts its words, and a
+ * parent in a binary tree fetches those of its children. No rank waits for a phase of the others, and none waits at a
+ * checkpoint but for its own storage.
+ *
+ * Skewed input. The method as published assigns tasks for good, and gains by phases that don't wait for each other.
+ * Then the rank with the long files still maps for as long as in 2S, which is most of the time of a word count.
+ * One-sided operations can do more at no cost: a rank that has no task left takes those of the next rank, by a
+ * fetch-and-add on that rank's status. That is what makes 1S faster than 2S on skewed input; --fixed leaves it out, for
+ * comparison. */
+#include <sill/sill.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "app.h"
+#include "kill.h"
+#include "segment.h"
+#include "windows.h"
+
+#pragma weak sill_win_get_stats
+
+struct engine {
+  struct job* job;
+  struct windows windows;
+  struct deal deal;
+  struct reader reader;
+  int victim;         /* whose tasks are taken now, counted from this rank on */
+  uint64_t* consumed; /* of each rank's log, bytes that are reduced */
+  uint64_t reduced;   /* tasks that are reduced */
+  char* buffer;       /* what is fetched of a log */
+  size_t buffer_bytes;
+  double told; /* when the storage was looked at */
+};
+
+/* --- what all ranks are up to --- */
+
+static struct progress ask_all(struct engine* engine) {
+  struct progress sum = {.bytes_total = engine->job->input.bytes, .storage_known = engine->windows.on_storage};
+  for (int rank = 0; rank < engine->job->ranks; rank++) {
+    struct live live = windows_ask(&engine->windows, rank);
+    sum.tasks += live.tasks;
+    sum.bytes += live.bytes;
+    sum.words += live.words;
+    sum.checkpoints += live.checkpoints;
+    sum.dirty += live.dirty;
+    sum.synced += live.synced;
+    sum.storage_known &= live.synced != SILL_UNKNOWN; /* a kernel before 6.5 */
+  }
+  return sum;
+}
+
+static void look_at_storage(struct engine* engine) {
+  struct live* live = &engine->windows.live;
+  if (!engine->windows.on_storage || app_seconds() - engine->told < 0.1) return;
+  engine->told = app_seconds();
+  MPI_Win all[] = {engine->windows.status.win, engine->windows.log.win, engine->windows.result.win};
+  live->dirty = live->synced = 0;
+  for (size_t i = 0; i < 3 && live->synced != SILL_UNKNOWN; i++) {
+    sill_win_stats stats;
+    APP_TRY(sill_win_get_stats(all[i], &stats));
+    live->dirty += stats.dirty_bytes;
+    live->synced = stats.synced_bytes == SILL_UNKNOWN ? SILL_UNKNOWN : live->synced + stats.synced_bytes;
+  }
+}
+
+/* In the middle of long work: progress for MPI libraries whose targets have to take part, and for the user. */
+static void between(void* argument) {
+  struct engine* engine = argument;
+  int flag = 0;
+  APP_TRY(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
+  if (engine->job->rank != 0 || !show_due()) return;
+  struct progress progress = ask_all(engine);
+  show_progress(&progress);
+}
+
+/* Nothing to do but to wait for another rank: leave the processor to it. */
+static void wait_a_little(struct engine* engine) {
+  static const struct timespec pause = {0, 200000};
+  between(engine);
+  nanosleep(&pause, NULL); /* too short a pause does no harm */
+}
+
+/* --- map --- */
+
+/* The next task of this rank's, or of the next rank's that has some left. */
+static bool take(struct engine* engine, uint64_t* task) {
+  const struct job* job = engine->job;
+  int victims = job->options->fixed ? 1 : job->ranks;
+  for (; engine->victim < victims; engine->victim++) {
+    int owner = (job->rank + engine->victim) % job->ranks;
+    uint64_t at = engine->deal.begins[owner] + windows_take(&engine->windows, owner);
+    if (at >= engine->deal.begins[owner + 1]) continue;
+    *task = engine->deal.tasks[at];
+    engine->job->taken += engine->victim > 0;
+    return true;
+  }
+  return false;
+}
+
+/* Append the words of a task to the log, make it durable, tell. */
+static void publish(struct engine* engine, uint64_t task) {
+  struct job* job = engine->job;
+  struct live* live = &engine->windows.live;
+  struct window* log = &engine->windows.log;
+  size_t bytes = segment_measure(&job->mapped, job->ranks);
+  if (bytes > log->bytes - live->used)
+    app_fail(
+        "rank %d has no room for more words in its log: choose a larger --log than %llu; --resume keeps what is "
+        "there",
+        job->rank, (unsigned long long)log->bytes);
+  APP_TRY(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, job->rank, 0, log->win));
+  double start = app_seconds();
+  segment_write(log->base + live->used, bytes, &job->mapped, job->ranks, task, engine->windows.run, live->used);
+  double written = app_seconds();
+  if (job->options->checkpoint) {
+    kill_in(KILL_CHECKPOINT);
+    APP_TRY(MPI_Win_sync(log->win));
+    live->checkpoints++;
+    job->checkpoints++;
+    job->times.checkpoint += app_seconds() - written;
+  }
+  APP_TRY(MPI_Win_unlock(job->rank, log->win));
+  job->times.map += written - start;
+  const struct segment* segment = (const struct segment*)(log->base + live->used);
+  live->words += segment->words;
+  live->used += bytes;
+  live->tasks++;
+  live->bytes += input_task_bytes(&job->input, task);
+  look_at_storage(engine);
+  windows_tell(&engine->windows);
+}
+
+static void prepare_kill(struct engine* engine) {
+  if (!kill_armed()) return;
+  struct progress progress = ask_all(engine);
+  if ((double)progress.tasks >= engine->job->options->kill_at * (double)engine->job->input.tasks) kill_now_due();
+}
+
+/* --- reduce --- */
+
+static void* buffer(struct engine* engine, size_t bytes) {
+  if (bytes > engine->buffer_bytes) engine->buffer = grow(engine->buffer, engine->buffer_bytes = bytes + bytes / 2);
+  return engine->buffer;
+}
+
+static void get(void* to, size_t bytes, int rank, uint64_t at, MPI_Win win) {
+  for (size_t done = 0; done < bytes;) {
+    size_t part = bytes - done < 1 << 30 ? bytes - done : 1 << 30;
+    APP_TRY(MPI_Get((char*)to + done, (int)part, MPI_BYTE, rank, (MPI_Aint)(at + done), (int)part, MPI_BYTE, win));
+    done += part;
+  }
+  APP_TRY(MPI_Win_flush(rank, win));
+}
+
+/* Reduce the segments that a rank has told of since. */
+static bool reduce_from(struct engine* engine, int rank) {
+  struct job* job = engine->job;
+  MPI_Win win = engine->windows.log.win;
+  uint64_t used = windows_ask(&engine->windows, rank).used;
+  bool any = engine->consumed[rank] < used;
+  size_t head_bytes = segment_head(job->ranks), from, to;
+  while (engine->consumed[rank] < used) {
+    APP_TRY(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
+    struct segment* head = buffer(engine, head_bytes);
+    get(head, head_bytes, rank, engine->consumed[rank], win);
+    uint64_t bytes = head->bytes;
+    segment_part(head, job->ranks, job->rank, &from, &to);
+    char* records = buffer(engine, to - from);
+    get(records, to - from, rank, engine->consumed[rank] + from, win);
+    APP_TRY(MPI_Win_unlock(rank, win));
+    segment_reduce(records, to - from, &job->reduced);
+    engine->consumed[rank] += bytes;
+    engine->reduced++;
+  }
+  return any;
+}
+
+/* From all ranks, what there is. False if there was nothing. */
+static bool reduce(struct engine* engine) {
+  if (engine->windows.live.level != NOTHING) return false; /* done in a run before */
+  double start = app_seconds();
+  bool any = false;
+  for (int i = 0; i < engine->job->ranks; i++) any |= reduce_from(engine, (engine->job->rank + i) % engine->job->ranks);
+  engine->job->times.reduce += app_seconds() - start;
+  return any;
+}
+
+static void map_and_reduce(struct engine* engine) {
+  struct job* job = engine->job;
+  uint64_t task = 0;
+  bool more = take(engine, &task);
+  if (more) reader_start(&engine->reader, task);
+  while (more) {
+    struct text* text = reader_wait(&engine->reader);
+    uint64_t mapped = task;
+    more = take(engine, &task);
+    if (more) reader_start(&engine->reader, task); /* read while this one is mapped */
+    prepare_kill(engine);
+    job_map(job, text, between, engine);
+    publish(engine, mapped);
+    reduce(engine);
+    between(engine);
+  }
+  while (engine->windows.live.level == NOTHING && engine->reduced < job->input.tasks)
+    if (!reduce(engine)) wait_a_little(engine);
+}
+
+/* --- combine --- */
+
+/* Put the list into the own result, make it durable, tell. */
+static void write_result(struct engine* engine, const struct list* list, enum level level) {
+  struct job* job = engine->job;
+  struct window* window = &engine->windows.result;
+  struct result* result = result_of(&engine->windows);
+  if (list->bytes > window->bytes - sizeof *result)
+    app_fail("rank %d has no room for %zu bytes of words in its result: choose a larger --result", job->rank,
+             list->bytes);
+  prepare_kill(engine);
+  APP_TRY(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, job->rank, 0, window->win));
+  *(volatile uint64_t*)&result->level = NOTHING; /* until it is whole again */
+  memcpy(result->data, list->data, list->bytes / 2);
+  kill_in(KILL_REDUCE);
+  memcpy(result->data + list->bytes / 2, list->data + list->bytes / 2, list->bytes - list->bytes / 2);
+  result->bytes = list->bytes;
+  result->sum = hash_bytes(engine->windows.run, result->data, result->bytes);
+  *(volatile uint64_t*)&result->level = level;
+  if (job->options->checkpoint) {
+    double start = app_seconds();
+    APP_TRY(MPI_Win_sync(window->win));
+    job->times.checkpoint += app_seconds() - start;
+    job->checkpoints++;
+  }
+  APP_TRY(MPI_Win_unlock(job->rank, window->win));
+  engine->windows.live.level = level;
+  look_at_storage(engine);
+  windows_tell(&engine->windows);
+}
+
+/* Fetch what a child has, once it is there, and merge it. */
+static void merge_from(struct engine* engine, int child, struct list* list) {
+  MPI_Win win = engine->windows.result.win;
+  while (windows_ask(&engine->windows, child).level != COMBINED) wait_a_little(engine);
+  struct result head;
+  APP_TRY(MPI_Win_lock(MPI_LOCK_SHARED, child, 0, win));
+  get(&head, sizeof head, child, 0, win);
+  struct list theirs = {buffer(engine, head.bytes), head.bytes};
+  get(theirs.data, theirs.bytes, child, offsetof(struct result, data), win);
+  APP_TRY(MPI_Win_unlock(child, win));
+  struct list merged = list_merge(list, &theirs);
+  free(list->data);
+  *list = merged;
+}
+
+static void combine(struct engine* engine) {
+  const struct job* job = engine->job;
+  const struct result* result = result_of(&engine->windows);
+  bool parent = job->rank % 2 == 0 && job->rank + 1 < job->ranks;
+  struct list list = {NULL, 0};
+  if (engine->windows.live.level == NOTHING) {
+    list = words_sorted(&job->reduced);
+    write_result(engine, &list, parent ? REDUCED : COMBINED);
+  } else {
+    list = (struct list){grow(NULL, result->bytes), result->bytes};
+    memcpy(list.data, result->data, result->bytes);
+  }
+  if (engine->windows.live.level == REDUCED) {
+    for (int bit = 1; bit < job->ranks && (job->rank & bit) == 0; bit <<= 1)
+      if (job->rank + bit < job->ranks) merge_from(engine, job->rank + bit, &list);
+    write_result(engine, &list, COMBINED);
+  }
+  engine->job->result = list;
+}
+
+void run_one_sided(struct job* job) {
+  struct engine engine = {.job = job, .reader.input = &job->input};
+  double start = app_seconds();
+  windows_open(&engine.windows, job);
+  engine.deal = input_deal(&job->input, job->done, job->ranks, job->skew);
+  engine.consumed = grow(NULL, (size_t)job->ranks * sizeof *engine.consumed);
+  for (int rank = 0; rank < job->ranks; rank++) engine.consumed[rank] = sizeof(struct head);
+  job->times.open = app_seconds() - start;
+  if (job->rank == 0) {
+    job->found.bytes_total = job->input.bytes;
+    show_start(job->input.files, engine.windows.log.bytes * (uint64_t)job->ranks, &job->found);
+  }
+  map_and_reduce(&engine);
+  start = app_seconds();
+  combine(&engine);
+  job->times.combine = app_seconds() - start;
+  if (job->rank == 0) {
+    struct progress progress = ask_all(&engine);
+    show_progress(&progress);
+  }
+  free(engine.consumed);
+  free(engine.buffer);
+  deal_free(&engine.deal);
+  reader_free(&engine.reader);
+  windows_close(&engine.windows);
+}

@@ -1,0 +1,42 @@
+/* What the map of one task gives, as bytes: they are written once and never change.
+ *
+ * A log is a run of segments. Each is summed up with the number of the run and its place, so that what a killed job or
+ * a power cut left behind the last whole one is never taken for one. */
+#ifndef MAPREDUCE_SEGMENT_H
+#define MAPREDUCE_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "words.h"
+
+struct segment {
+  uint64_t sum;   /* over the rest */
+  uint64_t bytes; /* of the whole, a multiple of 8 */
+  uint64_t task;
+  uint64_t words;  /* counted, with repetitions */
+  uint64_t ends[]; /* for each rank: where the records that it reduces end; the first one's begin behind this */
+};
+
+/* Bytes up to the first record. Local. */
+size_t segment_head(int ranks);
+
+/* Bytes that the words with a count will take. Local. */
+size_t segment_measure(const struct words* words, int ranks);
+
+/* Write the segment of a task with segment_measure() `bytes` to `to`, which is aligned to 8. `place`: its offset in the
+ * log. Local. */
+void segment_write(char* to, size_t bytes, const struct words* words, int ranks, uint64_t task, uint64_t run,
+                   uint64_t place);
+
+/* Whether a whole segment of this run is there, within `room` bytes. Local. */
+bool segment_valid(const char* from, size_t room, int ranks, uint64_t run, uint64_t place);
+
+/* Where the records that `rank` reduces lie, from the begin of the segment. Local. */
+void segment_part(const struct segment* segment, int ranks, int rank, size_t* from, size_t* to);
+
+/* Add records to the words. Local. */
+void segment_reduce(const char* records, size_t bytes, struct words* words);
+
+#endif

@@ -1,0 +1,74 @@
+#include "show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+
+static const double interval_s = 0.1; /* between two signs of progress */
+
+static struct {
+  bool events;
+  double begin, shown;
+  uint64_t restored_bytes, restored_words;
+} show;
+
+void show_prepare(bool events) { show.events = events; }
+
+char* grouped(uint64_t number, char* room) {
+  char digits[24];
+  int count = snprintf(digits, sizeof digits, "%" PRIu64, number);
+  char* to = room;
+  for (int i = 0; i < count; i++) {
+    if (i > 0 && (count - i) % 3 == 0) *to++ = ',';
+    *to++ = digits[i];
+  }
+  *to = '\0';
+  return room;
+}
+
+void show_start(uint64_t files, uint64_t window_bytes, const struct progress* restored) {
+  show.begin = app_seconds();
+  show.restored_bytes = restored->bytes;
+  show.restored_words = restored->words;
+  if (!show.events) return;
+  printf("{\"event\": \"start\", \"ranks\": %d, \"files\": %" PRIu64 ", \"bytes\": %" PRIu64
+         ", \"window_bytes\": %" PRIu64 "}\n",
+         app_ranks(), files, restored->bytes_total, window_bytes);
+  if (restored->checkpoints > 0)
+    printf("{\"event\": \"restored\", \"checkpoints\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"bytes_total\": %" PRIu64
+           ", \"words\": %" PRIu64 "}\n",
+           restored->checkpoints, restored->bytes, restored->bytes_total, restored->words);
+  fflush(stdout);
+}
+
+bool show_due(void) { return app_seconds() - show.shown >= interval_s; }
+
+void show_progress(const struct progress* progress) {
+  show.shown = app_seconds();
+  if (!show.events) {
+    app_progress("map", progress->bytes, progress->bytes_total, "B");
+    return;
+  }
+  double seconds = show.shown - show.begin;
+  double words_per_s = seconds > 0 ? (double)(progress->words - show.restored_words) / seconds : 0;
+  double here = (double)(progress->bytes - show.restored_bytes);
+  double left_s = here > 0 ? seconds * (double)(progress->bytes_total - progress->bytes) / here : -1;
+  printf("{\"event\": \"progress\", \"bytes\": %" PRIu64 ", \"bytes_total\": %" PRIu64 ", \"words\": %" PRIu64
+         ", \"words_per_s\": %.0f, \"seconds\": %.3f, \"left_s\": %.1f, \"checkpoints\": %" PRIu64,
+         progress->bytes, progress->bytes_total, progress->words, words_per_s, seconds, left_s, progress->checkpoints);
+  if (progress->storage_known)
+    printf(", \"dirty\": %" PRIu64 ", \"synced\": %" PRIu64, progress->dirty, progress->synced);
+  puts("}");
+  fflush(stdout);
+}
+
+void show_kill(const char* stage) {
+  if (show.events)
+    printf("{\"event\": \"kill\", \"rank\": %d, \"pid\": %ld, \"stage\": \"%s\"}\n", app_rank(), (long)getpid(), stage);
+  else
+    printf("rank %d (process %ld) kills itself with SIGKILL, %s\n", app_rank(), (long)getpid(), stage);
+  fflush(stdout);
+}

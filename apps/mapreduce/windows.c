@@ -1,0 +1,236 @@
+#include "windows.h"
+
+#include <inttypes.h>
+#include <sill/sill.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app.h"
+#include "segment.h"
+
+/* Without Sill there are no such functions, and no window is on storage. */
+#pragma weak sill_win_get_restored
+#pragma weak sill_win_get_stats
+
+static const char magic[8] = "sillmr01";
+
+struct status* status_of(const struct windows* windows) {
+  return (struct status*)windows->status.base;
+}
+struct result* result_of(const struct windows* windows) {
+  return (struct result*)windows->result.base;
+}
+
+/* --- open and close --- */
+
+static void open_window(struct window* window, const char* name, uint64_t bytes) {
+  MPI_Info info = app_window_info(name);
+  window->bytes = (bytes + 63) / 64 * 64; /* MPICH 4.0 puts segments end to end, and misplaces what isn't aligned */
+  APP_TRY(MPI_Win_allocate((MPI_Aint)window->bytes, 1, info, MPI_COMM_WORLD, &window->base, &window->win));
+  APP_TRY(MPI_Info_free(&info));
+  APP_TRY(MPI_Win_set_errhandler(window->win, MPI_ERRORS_RETURN));
+  int restored = 0;
+  if (sill_win_get_restored != NULL) APP_TRY(sill_win_get_restored(window->win, &restored));
+  static const struct head empty;
+  struct head* head = (struct head*)window->base;
+  if (!restored) *head = empty; /* memory may hold anything */
+  if (memcmp(head, &empty, sizeof empty) != 0 && memcmp(head->magic, magic, sizeof magic) != 0)
+    app_fail("the file of window %s of rank %d holds something else; use another --store", name, app_rank());
+}
+
+/* How much room a rank's segments need, by experience: the larger the task, the more words come again in it. */
+static uint64_t choose_log_bytes(const struct job* job) {
+  if (job->options->log_bytes > 0) return job->options->log_bytes;
+  double share = 2.0 / job->ranks; /* those who are fast take tasks from others */
+  if (job->skew > share) share = job->skew;
+  if (share > 1) share = 1;
+  double root = 1; /* of the task's bytes, about */
+  while (root * root < (double)job->options->task_bytes) root *= 1.25;
+  double bytes_for_byte = root > 512 ? 640 / root : 1.25;
+  double heads = (double)segment_head(job->ranks) * (double)job->input.tasks;
+  return (uint64_t)(share * (bytes_for_byte * (double)job->input.bytes + heads)) + (4 << 20);
+}
+
+/* Room for the words of the ranks below this one in the combine tree. */
+static uint64_t choose_result_bytes(const struct job* job) {
+  if (job->options->result_bytes > 0) return job->options->result_bytes;
+  int below = 1;
+  while (below < job->ranks && (job->rank & below) == 0) below <<= 1;
+  return job->input.bytes / 4 / (uint64_t)job->ranks * (uint64_t)below + (4 << 20);
+}
+
+static void look_at_storage(struct windows* windows, const struct job* job) {
+  sill_win_stats stats = {0};
+  if (sill_win_get_stats != NULL) APP_TRY(sill_win_get_stats(windows->log.win, &stats));
+  windows->on_storage = stats.storage_bytes > 0;
+  if (job->options->checkpoint && (!windows->on_storage || stats.memory_bytes > 0))
+    app_fail("--checkpoint needs windows wholly on storage: say --window storage");
+}
+
+void windows_close(struct windows* windows) {
+  APP_TRY(MPI_Win_unlock_all(windows->status.win));
+  APP_TRY(MPI_Win_free(&windows->result.win));
+  APP_TRY(MPI_Win_free(&windows->log.win));
+  APP_TRY(MPI_Win_free(&windows->status.win));
+}
+
+/* --- begin with nothing --- */
+
+static struct head head_of(const struct job* job, uint64_t run) {
+  struct head head = {.run = run,
+                      .rank = (uint64_t)job->rank,
+                      .ranks = (uint64_t)job->ranks,
+                      .task_bytes = job->input.task_bytes,
+                      .identity = job->input.identity};
+  memcpy(head.magic, magic, sizeof magic);
+  head.sum = hash_bytes(0, &head, offsetof(struct head, sum));
+  return head;
+}
+
+static void sync_all(struct windows* windows, const struct job* job) {
+  struct window* all[] = {&windows->log, &windows->result, &windows->status};
+  for (size_t i = 0; i < 3; i++) {
+    APP_TRY(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, job->rank, 0, all[i]->win));
+    APP_TRY(MPI_Win_sync(all[i]->win));
+    APP_TRY(MPI_Win_unlock(job->rank, all[i]->win));
+  }
+}
+
+static void write_heads(struct windows* windows, const struct job* job) {
+  struct head head = head_of(job, windows->run);
+  memcpy(windows->log.base, &head, sizeof head);
+  memset(result_of(windows), 0, sizeof(struct result));
+  memcpy(windows->result.base, &head, sizeof head);
+  memset(status_of(windows), 0, sizeof(struct status));
+  status_of(windows)->live.used = sizeof head;
+  memcpy(windows->status.base, &head, sizeof head);
+  sync_all(windows, job);
+}
+
+/* The head of rank 0 goes first and comes last: as long as it isn't there, nothing of a run is. */
+static void begin_anew(struct windows* windows, const struct job* job) {
+  windows->run = job_run_number();
+  if (job->rank == 0) {
+    memset(status_of(windows), 0, sizeof(struct status));
+    memcpy(windows->status.base, magic, sizeof magic);
+    sync_all(windows, job);
+  }
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
+  if (job->rank != 0) write_heads(windows, job);
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
+  if (job->rank == 0) write_heads(windows, job);
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/* --- go on --- */
+
+static bool head_valid(const struct head* head) {
+  return memcmp(head->magic, magic, sizeof magic) == 0 && head->sum == hash_bytes(0, head, offsetof(struct head, sum));
+}
+
+/* Whether this rank's windows belong to the run and to the same work as is to be done now. */
+static void compare_heads(const struct windows* windows, const struct job* job, uint64_t run) {
+  const struct head* found = &status_of(windows)->head;
+  static const char advice[] = "begin anew without --resume, or use another --store";
+  if (!head_valid(found) || found->run != run)
+    app_fail("the windows' files of rank %d are missing or damaged; %s", job->rank, advice);
+  if (found->ranks != (uint64_t)job->ranks)
+    app_fail("the checkpoint is that of %" PRIu64 " ranks, not %d; %s", found->ranks, job->ranks, advice);
+  if (found->rank != (uint64_t)job->rank) app_fail("the windows' files of rank %d are another rank's", job->rank);
+  if (found->task_bytes != job->input.task_bytes)
+    app_fail("the checkpoint is of a run with --task-size %" PRIu64 "; %s", found->task_bytes, advice);
+  if (found->identity != job->input.identity)
+    app_fail("the checkpoint is about another input, or files have changed since; %s", advice);
+  if (memcmp(windows->log.base, found, sizeof *found) != 0)
+    app_fail("the log of rank %d is missing or damaged; %s", job->rank, advice);
+}
+
+/* Find the whole segments of the log. There are at least as many as the status says: it was told of them later. */
+static void scan_log(struct windows* windows, struct job* job) {
+  struct live* live = &windows->live;
+  *live = (struct live){.used = sizeof(struct head)};
+  while (segment_valid(windows->log.base + live->used, windows->log.bytes - live->used, job->ranks, windows->run,
+                       live->used)) {
+    const struct segment* segment = (const struct segment*)(windows->log.base + live->used);
+    if (segment->task >= job->input.tasks) break;
+    job->done[segment->task] = true;
+    live->used += segment->bytes;
+    live->tasks++;
+    live->checkpoints++;
+    live->words += segment->words;
+    live->bytes += input_task_bytes(&job->input, segment->task);
+  }
+  if (live->used < status_of(windows)->live.used)
+    app_fail("the log of rank %d is damaged: begin anew without --resume", job->rank);
+}
+
+static bool result_valid(const struct windows* windows, uint64_t run) {
+  const struct result* result = result_of(windows);
+  return head_valid(&result->head) && result->head.run == run && result->level <= COMBINED &&
+         result->bytes <= windows->result.bytes - sizeof *result &&
+         result->sum == hash_bytes(run, result->data, result->bytes);
+}
+
+static void go_on(struct windows* windows, struct job* job) {
+  compare_heads(windows, job, windows->run);
+  scan_log(windows, job);
+  struct result* result = result_of(windows);
+  if (!result_valid(windows, windows->run)) { /* killed while it was written: the reduce is done again */
+    memset(result, 0, sizeof *result);
+    result->head = head_of(job, windows->run);
+  }
+  windows->live.level = result->level;
+  status_of(windows)->next = 0;
+  memcpy(&status_of(windows)->live, &windows->live, sizeof windows->live);
+  sync_all(windows, job); /* what was found may so far be in the page cache alone */
+}
+
+void windows_open(struct windows* windows, struct job* job) {
+  *windows = (struct windows){0};
+  open_window(&windows->status, "mapreduce-status", sizeof(struct status));
+  open_window(&windows->log, "mapreduce-log", choose_log_bytes(job));
+  open_window(&windows->result, "mapreduce-result", choose_result_bytes(job) + sizeof(struct result));
+  app_backing(windows->log.base);
+  look_at_storage(windows, job);
+  const struct head* head = &status_of(windows)->head;
+  if (job->options->resume && head_valid(head)) windows->run = head->run;
+  APP_TRY(MPI_Bcast(&windows->run, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD));
+  if (windows->run != 0) {
+    go_on(windows, job);
+  } else {
+    begin_anew(windows, job);
+    windows->live = status_of(windows)->live;
+  }
+  APP_TRY(MPI_Allreduce(MPI_IN_PLACE, job->done, (int)job->input.tasks, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD));
+  uint64_t mine[] = {windows->live.bytes, windows->live.words, windows->live.tasks, windows->live.checkpoints}, all[4];
+  APP_TRY(MPI_Allreduce(mine, all, 4, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
+  job->found = (struct progress){.bytes = all[0], .words = all[1], .tasks = all[2], .checkpoints = all[3]};
+  APP_TRY(MPI_Win_lock_all(MPI_MODE_NOCHECK, windows->status.win));
+}
+
+/* --- status --- */
+
+void windows_tell(struct windows* windows) {
+  MPI_Win win = windows->status.win;
+  APP_TRY(MPI_Accumulate(&windows->live, live_fields, MPI_UINT64_T, app_rank(), offsetof(struct status, live),
+                         live_fields, MPI_UINT64_T, MPI_REPLACE, win));
+  APP_TRY(MPI_Win_flush(app_rank(), win));
+}
+
+struct live windows_ask(struct windows* windows, int rank) {
+  MPI_Win win = windows->status.win;
+  struct live live;
+  APP_TRY(MPI_Get_accumulate(NULL, 0, MPI_UINT64_T, &live, live_fields, MPI_UINT64_T, rank,
+                             offsetof(struct status, live), live_fields, MPI_UINT64_T, MPI_NO_OP, win));
+  APP_TRY(MPI_Win_flush(rank, win));
+  return live;
+}
+
+uint64_t windows_take(struct windows* windows, int rank) {
+  static const uint64_t one = 1;
+  uint64_t before = 0;
+  APP_TRY(
+      MPI_Fetch_and_op(&one, &before, MPI_UINT64_T, rank, offsetof(struct status, next), MPI_SUM, windows->status.win));
+  APP_TRY(MPI_Win_flush(rank, windows->status.win));
+  return before;
+}
