@@ -341,12 +341,15 @@ def bench(tmp_path, sill, stand_ins):
 
 def test_run_prints_the_goals_and_where_the_results_are(tmp_path, bench):
     load(tmp_path, MEMORY_AND_STORAGE + COMPARISON)
-    done = bench("run", tmp_path / "fake.toml", "--repetitions", "1")
+    done = bench("run", tmp_path / "fake.toml")
     assert done.returncode == 0, done.stderr
     line = next(line for line in done.stdout.splitlines() if "storage : memory" in line)
-    assert line.split()[-5:] == ["0%", "0.44", ">=", "0.82", "met"]
+    assert line.split()[-6:] == ["0.900", "0%", "0.44", ">=", "0.82", "met"]
     assert f"results: {tmp_path}/r/" in done.stdout
-    assert "[1/2] fake: " in done.stderr
+    assert "[1/6] fake: " in done.stderr
+    single = bench("run", tmp_path / "fake.toml", "--repetitions", "1").stdout
+    assert "0%" not in single
+    assert "one repetition" in single
 
 
 def test_a_failure_is_exit_code_1_and_so_is_a_missed_goal_with_strict(tmp_path, bench):

@@ -15,6 +15,7 @@ from .series import Series, number, without
 from .tables import goal_text, scaled
 
 _COLUMNS, _WIDTH, _HEIGHT = 3, 4.4, 3.3  # panels in a row; inches
+_WIDE = 50  # ratios that differ by more than this factor get a logarithmic axis
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,9 @@ def _ratios(ax: Any, rows: list[dict[str, Any]]) -> None:
                 ax.plot(row[key], -index, marker=sign, color="black", ms=7)
         text = f"{row['title']}: {row['value']:.3f}" + (f" ({goal_text(row)})" if goal_text(row) else "")
         ax.text(0.01, 0.25 - index, text, fontsize=6.5, va="bottom", transform=ax.get_yaxis_transform())
+    values = [row["value"] for row in rows]
+    if min(values) > 0 and max(values) > _WIDE * min(values):
+        ax.set_xscale("log")
     ax.set_yticks([])
     ax.set_ylim(-len(rows) + 0.4, 0.9)
     ax.plot([], [], "D", color="C1", label="paper")

@@ -137,6 +137,8 @@ def conditions(results: Results) -> list[str]:
     if machine["load_before"] > machine["cores"] / 2:
         load = f"load {machine['load_before']:.1f} on {machine['cores']} cores"
         lines.append(f"the machine was busy when the run began ({load}): figures may be off")
+    if results["scenario"]["repetitions"] == 1:
+        lines.append("one repetition: how much the figures spread isn't known")
     noisy = sum(row["noisy"] for row in results["comparisons"])
     if noisy:
         many = f"{noisy} of {len(results['comparisons'])} ratios spread by more than {results['scenario']['noisy']:.0%}"

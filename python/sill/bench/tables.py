@@ -18,7 +18,7 @@ def goal_rows(results: Results) -> list[tuple[str, ...]]:
     rows = []
     for row in results["comparisons"]:
         note = ", ".join(filter(None, [row["note"], "noisy" if row["noisy"] else ""]))
-        spread = "" if row["spread"] is None else f"{row['spread']:.0%}"
+        spread = f"{row['spread']:.0%}" if len(row["ratios"]) > 1 else ""
         ours = "?" if row["value"] is None else f"{row['value']:.3f}"
         where = (results["scenario"]["name"], row["mpi"], row["title"], note)
         rows.append((*where, ours, spread, paper_text(row), goal_text(row), VERDICTS[row["met"]]))
