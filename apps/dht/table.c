@@ -1,10 +1,14 @@
 #include "table.h"
 
 #include <inttypes.h>
+#include <sill/sill.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "app.h"
+
+/* Without Sill there is no such function. */
+#pragma weak sill_win_sync_all
 
 /* Windows count in words of 8 bytes. A bucket or cell is a key, 0 if there is none, and the link to the next cell: its
  * number from 1, 0 at the end of the chain. */
@@ -188,13 +192,17 @@ void table_begin(struct table* table) {
   APP_TRY(MPI_Win_lock_all(MPI_MODE_NOCHECK, table->heap));
 }
 
+/* Make the window's storage durable, that of every rank by its owner. MPI_Win_sync would also look at what the other
+ * ranks of the node have; without Sill there is only memory, and nothing to do. */
+static void sync_all(MPI_Win window) {
+  APP_TRY(sill_win_sync_all != NULL ? sill_win_sync_all(window) : MPI_Barrier(MPI_COMM_WORLD));
+}
+
 void table_sync(struct table* table, uint64_t keys) {
-  APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* every insert is complete, for each flushed what it did */
-  APP_TRY(MPI_Win_sync(table->heap));
-  APP_TRY(MPI_Win_sync(table->buckets));
-  APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* all ranks' data are durable: now it may be said */
-  table->header->synced = keys;
-  APP_TRY(MPI_Win_sync(table->buckets));
+  sync_all(table->heap); /* every insert is complete by now, for each flushed what it did */
+  sync_all(table->buckets);
+  table->header->synced = keys; /* all ranks' data are durable: now it may be said */
+  sync_all(table->buckets);
 }
 
 void table_corrupt(struct table* table) {
