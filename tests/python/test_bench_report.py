@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import re
 
 import pytest
@@ -35,10 +36,15 @@ limit = "1"
 """
 
 
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory, stand_ins):
+    folder = tmp_path_factory.mktemp("measured")
+    return measure(load(folder, MEMORY_AND_STORAGE + FIGURES), fake_target(folder / "build", stand_ins), folder)
+
+
 @pytest.fixture
-def found(tmp_path, stand_ins):
-    target = fake_target(tmp_path / "build", stand_ins)
-    return measure(load(tmp_path, MEMORY_AND_STORAGE + FIGURES), target, tmp_path)
+def found(measured):
+    return copy.deepcopy(measured)
 
 
 def test_the_page_has_everything_in_itself(tmp_path, found):

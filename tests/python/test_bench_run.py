@@ -164,7 +164,7 @@ def test_text_is_made_once_for_its_size_and_is_the_same_for_everybody(tmp_path, 
     ],
 )
 def test_a_variant_that_is_not_what_it_is_called_is_a_failure_and_the_others_go_on(tmp_path, target, change, said):
-    s = load(tmp_path, MEMORY_AND_STORAGE + COMPARISON)
+    s = load(tmp_path, MEMORY_AND_STORAGE + COMPARISON, repetitions=2)
     storage = next(v for v in s.variants if v.name == "storage")
     storage.parameters.update(change)
     found = measure(s, target, tmp_path)

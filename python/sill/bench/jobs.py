@@ -47,9 +47,9 @@ class Job:
 
     def command(self, limit: Limit) -> list[str]:
         """The whole command line. `env` sets variables for the program alone, on every node and with every launcher."""
-        words = [*self.target.start(self.point.ranks), "env"]
-        words += [f"{key}={value}" for key, value in self._variables(limit).items()]
-        return [*words, *limit.prefix, *self._program()]
+        variables = [f"{key}={value}" for key, value in self._variables(limit).items()]
+        # The shell of a limit comes first: what is preloaded for the program may not load into a shell.
+        return [*self.target.start(self.point.ranks), *limit.prefix, "env", *variables, *self._program()]
 
     def _variables(self, limit: Limit) -> dict[str, str]:
         variables = {"SILL_CONFIG": os.devnull, "SILL_JOB_ID": "bench"}

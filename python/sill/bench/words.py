@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from pathlib import Path
 
 from .model import Text
 
-_WORDS, _BLOCKS, _BLOCK = 30_000, 16, 1 << 20
+_WORDS, _BLOCKS, _BLOCK = 30_000, 4, 1 << 20
 
 
 def folder(store: Path, text: Text, ranks: int) -> Path | None:
@@ -30,6 +31,7 @@ def _write(path: Path, size: int, blocks: list[bytes], generator: random.Random)
             file.write(generator.choice(blocks)[: min(_BLOCK, size - begin)])
 
 
+@functools.lru_cache(maxsize=1)
 def _blocks() -> list[bytes]:
     """Pieces of _BLOCK bytes. The n-th word is about 1/n as frequent as the first, as in any language."""
     generator = random.Random(1)
