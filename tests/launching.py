@@ -68,7 +68,7 @@ def surroundings(mpi: mpis.Mpi, extra: Mapping[str, str]) -> dict[str, str]:
         for k, v in os.environ.items()
         if not k.startswith(("SILL_", "MPI4PY_")) and k not in ("LD_PRELOAD", "TMPDIR")
     }
-    kept["XDG_CONFIG_HOME"] = "/nonexistent"  # nor a sill.toml of theirs
+    kept["XDG_CONFIG_HOME"] = "/dev/null/none"  # nor a sill.toml of theirs
     if os.geteuid() == 0:
         kept.update(mpi.root_env)
     return {**kept, **extra}

@@ -29,6 +29,7 @@ extern "C" {
 #define SILL_ALLOC_RESERVE "storage_alloc_reserve"
 #define SILL_ALLOC_ENGINE "storage_alloc_engine"
 #define SILL_ALLOC_LAYOUT "storage_alloc_layout"
+#define SILL_ALLOC_LEARN "storage_alloc_learn"
 #define SILL_ACCESS_STYLE "access_style"
 #define SILL_FILE_PERM "file_perm"
 #define SILL_STRIPING_FACTOR "striping_factor"

@@ -179,7 +179,7 @@ constexpr std::array<std::string_view, 1> unit_aliases = {"stripe_size"};
 using Value = std::string_view;
 using Hints = WindowHints;
 
-const std::array<HintRow, 14> rows = {{
+const std::array<HintRow, 15> rows = {{
     {.key = "alloc_type",
      .values = "memory, storage",
      .default_value = "memory",
@@ -320,6 +320,15 @@ const std::array<HintRow, 14> rows = {{
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, layout_names, hints.layout); },
      .format = [](const Hints& hints) { return name_of(layout_names, hints.layout); }},
+    {.key = "storage_alloc_learn",
+     .values = "true, false",
+     .default_value = "true",
+     .unit = "",
+     .aliases = {},
+     .help = "Learn from page faults how a window larger than the memory is accessed; not if access_style is given.",
+     .collective = false,
+     .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.learn); },
+     .format = [](const Hints& hints) { return name_of(boolean_names, hints.learn); }},
 }};
 
 }  // namespace

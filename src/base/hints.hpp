@@ -54,6 +54,7 @@ struct WindowHints {
   Reserve reserve = Reserve::full;
   Engine engine = Engine::mapped;
   Layout layout = Layout::consecutive;
+  bool learn = true;
 };
 
 using HintPairs = std::vector<std::pair<std::string, std::string>>;

@@ -27,11 +27,19 @@ std::size_t page_size() {
   return size;
 }
 
-Result<Region> Region::reserve(std::size_t length) {
+Result<Region> Region::reserve(std::size_t length, std::size_t align) {
   if (length == 0) return Region(nullptr, 0);
-  void* data = ::mmap(nullptr, length, read_write, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) return errno_status(errno, "reserving " + std::to_string(length) + " bytes of address space");
-  return Region(static_cast<std::byte*>(data), length);
+  const std::size_t room = align > page_size() ? align : 0;
+  const std::size_t whole = round_up(length, page_size()) + room;
+  void* data = ::mmap(nullptr, whole, read_write, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return errno_status(errno, "reserving " + std::to_string(whole) + " bytes of address space");
+  auto* begin = static_cast<std::byte*>(data);
+  if (room == 0) return Region(begin, whole);
+  const std::size_t before = (align - reinterpret_cast<std::uintptr_t>(data) % align) % align;
+  const std::size_t kept = whole - room;
+  if (before > 0) ::munmap(begin, before);
+  if (room > before) ::munmap(begin + before + kept, room - before);
+  return Region(begin + before, kept);
 }
 
 Region::Region(Region&& other) noexcept

@@ -18,7 +18,8 @@ constexpr std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) { re
 // Address space with anonymous memory behind it, given back at destruction.
 class Region {
  public:
-  static Result<Region> reserve(std::size_t length);
+  // Begins at a multiple of `align`, a power of two.
+  static Result<Region> reserve(std::size_t length, std::size_t align = 1);
   Region(Region&& other) noexcept;
   Region& operator=(Region&& other) noexcept;
   Region(const Region&) = delete;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config.hpp"
 #include "base/text.hpp"
 
 namespace sill::storage {
@@ -151,6 +152,8 @@ Result<std::uint64_t> available_memory(const std::string& root) {
     const auto left = left_in_groups(root, *version);
     if (left) smallest = std::min(smallest.value_or(*left), *left);
   }
+  if (const auto told = number_in(environment("SILL_MEMORY_LIMIT")))
+    smallest = std::min(smallest.value_or(*told), *told);
   if (!smallest)
     return Status(Cause::unsupported, root + ": neither /proc/meminfo nor a control group tells the memory");
   return *smallest;

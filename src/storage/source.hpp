@@ -47,6 +47,8 @@ class Source {
   const std::string& path() const { return path_; }
   const StoreIdentity& identity() const { return identity_; }
   bool is_device() const { return is_device_; }
+  // The device that holds the bytes, as far as the kernel tells.
+  dev_t device() const { return is_device_ ? static_cast<dev_t>(identity_.device) : device_; }
   // Whether open created the file, or as answer_for_creation() has it.
   bool created() const { return created_; }
   bool striping_applied() const { return striping_applied_; }

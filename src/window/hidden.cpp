@@ -49,7 +49,7 @@ bool shared_memory_suffices(std::span<const Request> requests) {
   std::uint64_t asked = 0;
   std::uint64_t left = UINT64_MAX;
   for (const Request& request : requests) {
-    asked += round_up(request.size, page_size()) + 2 * page_size();
+    asked += round_up(request.size, page_size()) + 2 * alignment(request.size, page_size());
     left = std::min(left, request.shared_memory);
   }
   return asked <= left / 10 * 9;
@@ -110,16 +110,22 @@ bool any_shifted(std::span<const Placement> placements) {
   return std::any_of(placements.begin(), placements.end(), [](const Placement& p) { return p.shift != 0; });
 }
 
+bool any_large(std::span<const Placement> placements) {
+  return std::any_of(placements.begin(), placements.end(),
+                     [](const Placement& p) { return p.mapped() && p.align > page_size(); });
+}
+
 // Bytes to ask the MPI library for, so that the pages put over a segment stay inside it.
 std::uint64_t hidden_size(const mpi::OwnComm& own, std::span<const Placement> placements, bool contiguous, bool pad) {
   const Placement& mine = placements[static_cast<std::size_t>(own.rank)];
   if (contiguous) {
     // A gap may only lie behind the last segment.
     const bool last = own.rank == own.size - 1;
-    return mine.size + (last && any_mapped(placements) ? (pad ? 3 : 2) * page_size() : 0);
+    const std::uint64_t room = (pad ? 2 * mine.align : page_size()) + page_size();
+    return mine.size + (last && any_mapped(placements) ? room : 0);
   }
   if (!mine.mapped()) return mine.size;
-  return round_up(mine.shift + mine.size, page_size()) + (pad ? page_size() : 0);
+  return round_up(mine.shift + mine.size, page_size()) + (pad ? mine.align : 0);
 }
 
 // Where segments begin in this process, as the MPI library tells it.
@@ -153,8 +159,8 @@ std::vector<Shift> find_shifts(std::span<const Placement> placements, std::span<
                                bool contiguous, bool pad) {
   std::vector<Shift> shifts(placements.size(), Shift{0, false});
   if (!any_mapped(placements)) return shifts;
-  const auto behind_page = [](const std::byte* base) {
-    return (page_size() - reinterpret_cast<std::uintptr_t>(base) % page_size()) % page_size();
+  const auto to_boundary = [](const std::byte* base, std::uint64_t align) {
+    return (align - reinterpret_cast<std::uintptr_t>(base) % align) % align;
   };
   const auto first = std::find_if(placements.begin(), placements.end(), [](const Placement& p) { return p.size > 0; });
   const auto first_rank = static_cast<std::size_t>(first - placements.begin());
@@ -163,8 +169,10 @@ std::vector<Shift> find_shifts(std::span<const Placement> placements, std::span<
     const Placement& placement = placements[rank];
     const std::byte* base = contiguous ? bases[first_rank] : bases[rank];
     if (!base || !(contiguous || placement.mapped())) continue;
-    const auto to_page = behind_page(base);
-    shifts[rank] = {static_cast<MPI_Aint>(to_page + (contiguous ? common->shift : placement.shift)), to_page && !pad};
+    const Placement& model = contiguous ? *common : placement;
+    // Without padding, a base that begins a page is all there is to hope for.
+    const auto gap = to_boundary(base, pad ? model.align : page_size());
+    shifts[rank] = {static_cast<MPI_Aint>(gap + model.shift), gap && !pad};
   }
   return shifts;
 }
@@ -175,8 +183,9 @@ struct Attempt {
   bool misaligned = false;  // on any rank
 };
 
-// Every rank's own shift is the one all use: it is the same in all processes, as pages are.
-Status exchange_shifts(const mpi::OwnComm& own, const std::vector<Shift>& seen, const Status& mine, Attempt& attempt) {
+// Every rank's own shift is the one all use.
+Status exchange_shifts(const mpi::OwnComm& own, const std::vector<Shift>& seen, const Status& mine, bool contiguous,
+                       Attempt& attempt) {
   struct Record {
     bool failed;
     bool allocated;
@@ -193,8 +202,9 @@ Status exchange_shifts(const mpi::OwnComm& own, const std::vector<Shift>& seen, 
     failed = failed || record.failed;
     attempt.allocated = attempt.allocated && record.allocated;
     attempt.misaligned = attempt.misaligned || record.shift.misaligned;
-    hidden.shifts[rank] = record.shift.bytes;
-    if (hidden.bases[rank]) hidden.bases[rank] += record.shift.bytes;
+    // Segments without gaps move as one: as far as rank 0 says, for to each process another shift would seem right.
+    hidden.shifts[rank] = all.value()[contiguous ? 0 : rank].shift.bytes;
+    if (hidden.bases[rank]) hidden.bases[rank] += hidden.shifts[rank];
   }
   return failed ? mpi::agree(own.comm, mine) : Status();
 }
@@ -216,15 +226,16 @@ Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> place
     status = query_bases(own, hidden.win, placements, static_cast<std::byte*>(mine), hidden.bases);
   }
   const auto shifts = find_shifts(placements, hidden.bases, call.contiguous, pad);
-  return exchange_shifts(own, shifts, status, attempt);
+  return exchange_shifts(own, shifts, status, call.contiguous, attempt);
 }
 
 Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Request> requests,
                            std::span<const Placement> placements, const HiddenCall& call, Path path) {
   // All ranks must do the same, whatever each of them has seen. A single rank's memory may come from anywhere.
   const bool alone = own.size == 1;
-  bool pad = alone || std::any_of(requests.begin(), requests.end(),
-                                  [](const Request& request) { return request.bases_unaligned; });
+  bool pad =
+      alone || any_large(placements) ||
+      std::any_of(requests.begin(), requests.end(), [](const Request& request) { return request.bases_unaligned; });
   for (;;) {
     Attempt attempt;
     Status status = allocate_hidden(own, placements, call, path, pad, attempt);
@@ -245,7 +256,7 @@ Status reserve_regions(const mpi::OwnComm& own, std::span<const Placement> place
   for (int rank = 0; rank < own.size; ++rank) {
     const Placement& placement = placements[rank];
     if (placement.size == 0 || (rank != own.rank && !(own.on_my_node(rank) && placement.mapped()))) continue;
-    auto region = storage::Region::reserve(round_up(placement.shift + placement.size, page_size()));
+    auto region = storage::Region::reserve(round_up(placement.shift + placement.size, page_size()), placement.align);
     if (!region.ok()) return region.status();
     hidden.bases[rank] = region.value().data() + placement.shift;
     hidden.regions.push_back(std::move(region).value());

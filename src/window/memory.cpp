@@ -70,6 +70,7 @@ Status attach_memory(Memory& memory, storage::Source source, const Placement& pl
   memory.segment = std::make_unique<StoredSegment>(std::move(source), extent);
   if (Status status = memory.segment->attach(memory.hints.access_style, true, fields.window); !status.ok())
     return undone(memory.segment->source(), status);
+  if (memory.hints.learn && memory.hints.access_style == access_none) memory.segment->learn(extent.length);
   const std::array world_ranks = {fields.rank};
   describe_store(memory.segment->source(), 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
   return {};
@@ -106,7 +107,8 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
   const auto placements = place(std::span(&request.value(), 1), std::span(&opened, 1), storage::page_size(), false);
   const Placement& placement = placements.front();
   auto region = storage::Region::reserve(
-      storage::round_up(placement.shift + std::max<std::uint64_t>(placement.size, 1), storage::page_size()));
+      storage::round_up(placement.shift + std::max<std::uint64_t>(placement.size, 1), storage::page_size()),
+      placement.align);
   if (!region.ok()) return source ? undone(*source, region.status()) : region.status();
   const auto memory = std::make_shared<Memory>(Memory{std::move(region).value(), placement.size, asked.hints, nullptr});
   if (source)

@@ -69,7 +69,10 @@ void place_contiguous(std::span<Placement> placements, std::uint64_t page) {
   for (const Placement& placement : placements) total += placement.size;
   const auto all = stretches(placements);
   if (all.empty()) return;
-  const std::uint64_t shift = (all.front().file_offset + page - all.front().begin % page) % page;
+  std::uint64_t longest = 0;
+  for (const Stretch& stretch : all) longest = std::max(longest, stretch.end - stretch.begin);
+  const std::uint64_t align = alignment(longest, page);
+  const std::uint64_t shift = (all.front().file_offset + align - all.front().begin % align) % align;
   const bool mappable = std::all_of(all.begin(), all.end(), [&](const Stretch& stretch) {
     const bool congruent = (shift + stretch.begin) % page == stretch.file_offset % page;
     const bool begins_clean = stretch.begin == 0 || (shift + stretch.begin) % page == 0;
@@ -78,13 +81,17 @@ void place_contiguous(std::span<Placement> placements, std::uint64_t page) {
   });
   for (Placement& placement : placements) {
     placement.staged = placement.storage_length > 0 && (placement.staged || !mappable);
+    placement.align = align;
     placement.shift = mappable && !placement.staged ? shift : 0;
   }
 }
 
 void place_apart(Placement& placement, std::uint64_t page) {
   if (placement.storage_begin > 0 && placement.file_offset % page != 0) placement.staged = true;
-  if (placement.mapped()) placement.shift = placement.file_offset % page;
+  if (!placement.mapped()) return;
+  placement.align = alignment(placement.storage_length, page);
+  placement.shift =
+      (placement.file_offset + placement.align - placement.storage_begin % placement.align) % placement.align;
 }
 
 template <class Value, class Name>

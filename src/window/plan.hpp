@@ -64,6 +64,13 @@ struct Opened {
   int path_length = 0;
 };
 
+// What addresses and offsets in the file should agree in: the kernel maps stretches of up to 2 MiB by one fault, but
+// only where both are congruent; elsewhere each page is a fault of its own, which may take 15 us.
+constexpr std::uint64_t large_page = std::uint64_t{2} << 20;
+constexpr std::uint64_t alignment(std::uint64_t storage_length, std::uint64_t page) {
+  return storage_length >= 2 * large_page && large_page > page ? large_page : page;
+}
+
 // Where one segment lies. Offsets within the segment are bytes from its base.
 struct Placement {
   std::uint64_t size = 0;
@@ -73,7 +80,8 @@ struct Placement {
   std::uint64_t storage_length = 0;
   std::uint64_t file_offset = 0;  // of storage_begin
   bool staged = false;            // on storage, but not mapped
-  std::uint64_t shift = 0;        // of the segment's base behind a page boundary, below one page
+  std::uint64_t align = 1;        // what the base, less its shift, is a multiple of: a page, or a large one
+  std::uint64_t shift = 0;        // of the segment's base behind such a boundary
 
   bool mapped() const { return storage_length > 0 && !staged; }
 };

@@ -35,6 +35,7 @@ Status StoredSegment::attach(unsigned access_style, bool own, const std::string&
 Status StoredSegment::detach() {
   if (extent_.staged) return {};
   const Pages pages = pages_of(extent_);
+  stop_learning();
   guard_ = {};
   return storage::unmap_over(pages.address, pages.length);
 }
@@ -42,7 +43,14 @@ Status StoredSegment::detach() {
 Status StoredSegment::advise(unsigned access_style) {
   if (extent_.staged) return {};
   const Pages pages = pages_of(extent_);
+  if (access_style != access_none) stop_learning();
   return storage::advise(pages.address, pages.length, access_style);
+}
+
+void StoredSegment::learn(std::uint64_t node_bytes) {
+  if (extent_.staged) return;
+  const Pages pages = pages_of(extent_);
+  learning_ = storage::Learning(pages.address, pages.length, source_, pages.offset, node_bytes);
 }
 
 Status StoredSegment::sync(const std::byte* begin, const std::byte* end, SyncCounts* counts) {

@@ -7,6 +7,7 @@
 
 #include "base/status.hpp"
 #include "storage/fault_guard.hpp"
+#include "storage/learner.hpp"
 #include "storage/source.hpp"
 
 namespace sill::window {
@@ -38,7 +39,13 @@ class StoredSegment {
   // Makes the bytes of [begin, end) that lie in the extent durable, and counts them if asked to.
   Status sync(const std::byte* begin, const std::byte* end, SyncCounts* counts);
   Status sync(SyncCounts* counts) { return sync(extent_.address, extent_.address + extent_.length, counts); }
+  // An access style ends the learning.
   Status advise(unsigned access_style);
+  // Lets the mapping learn how it is accessed, if the `node_bytes` of storage that the window's ranks on this node map
+  // don't fit into memory.
+  void learn(std::uint64_t node_bytes);
+  // To be called before the mapping goes.
+  void stop_learning() { learning_ = {}; }
 
   storage::Source& source() { return source_; }
   const Extent& extent() const { return extent_; }
@@ -49,6 +56,7 @@ class StoredSegment {
   storage::Source source_;
   Extent extent_;
   storage::FaultGuard guard_;
+  storage::Learning learning_;
   std::atomic<bool> name_durable_{false};
 };
 

@@ -221,6 +221,7 @@ Status Window::close() {
   if (status.ok() && keep) status = sync_own();
   // A rank that is alone may have its memory from the library's heap, which must get back plain memory.
   StoredSegment* own = own_segment();
+  if (own) own->stop_learning();
   if (own && comm()->alone_on_node()) {
     const Status detached = own->detach();
     if (status.ok()) status = detached;
@@ -240,11 +241,15 @@ void Window::reopen(MPI_Win win) {
 }
 
 Status Window::finish() {
+  if (!allocated()) return {};
+  Status status;
   StoredSegment* own = own_segment();
-  if (!own || placements()[rank()].leader != rank()) return {};
-  const Status status = allocation_.hints.unlink ? storage::remove_file(own->source()) : Status();
-  own->source().unlock();
-  return status;
+  if (own && placements()[rank()].leader == rank()) {
+    if (allocation_.hints.unlink) status = storage::remove_file(own->source());
+    own->source().unlock();
+  }
+  // Nobody goes on before that is done: the next window may lie on the same file.
+  return mpi::agree(comm()->comm, status);
 }
 
 }  // namespace sill::window

@@ -100,7 +100,8 @@ class Window {
   Status close();
   // Undoes a close when the MPI library then refused to free the window `win`.
   void reopen(MPI_Win win);
-  // Gives up the files, after the window was freed by all ranks: unlinks and unlocks them. Local.
+  // Gives up the files, after all ranks have freed the window: unlinks and unlocks them. Collective; all ranks get the
+  // same result.
   Status finish();
 
  private:

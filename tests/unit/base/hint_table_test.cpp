@@ -73,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("striping_unit", bad_counts), std::pair("stripe_size", bad_counts),
         std::pair("storage_alloc_reserve", Values{"", "Full", "none", "true"}),
         std::pair("storage_alloc_engine", Values{"", "mmap", "io_uring"}),
-        std::pair("storage_alloc_layout", Values{"", "consecutive,overlap", "linear"})),
+        std::pair("storage_alloc_layout", Values{"", "consecutive,overlap", "linear"}),
+        std::pair("storage_alloc_learn", bad_booleans)),
     test_name);
 
 // The hints of one pair.
@@ -187,7 +188,7 @@ TEST(HintTable, HasEveryKeyOnceAndHelpOfOneLine) {
                                                "storage_alloc_unlink", "storage_alloc_discard",  "access_style",
                                                "striping_factor",      "stripe_count",           "striping_unit",
                                                "stripe_size",          "storage_alloc_reserve",  "storage_alloc_engine",
-                                               "storage_alloc_layout"};
+                                               "storage_alloc_layout", "storage_alloc_learn"};
   std::multiset<std::string_view> found;
   for (const HintRow& row : hint_table()) {
     found.insert(row.key);

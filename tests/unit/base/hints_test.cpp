@@ -52,7 +52,8 @@ TEST(FormatHints, GivesEveryHintInForceInTheOrderOfTheTable) {
                               {"striping_unit", "65536"},
                               {"storage_alloc_reserve", "sparse"},
                               {"storage_alloc_engine", "staged"},
-                              {"storage_alloc_layout", "overlap"}};
+                              {"storage_alloc_layout", "overlap"},
+                              {"storage_alloc_learn", "false"}};
   const auto hints = parse_hints(expected);
   ASSERT_TRUE(hints.ok()) << hints.status().message();
   EXPECT_EQ(format_hints(hints.value()), expected);

@@ -165,6 +165,19 @@ TEST(Place, AnUnalignedOffsetShiftsTheBase) {
 }
 
 // The border is that of a page, and the rounding gives storage more.
+TEST(Place, LongStretchesAreCongruentInLargePages) {
+  for (const std::uint64_t offset : {0ul, 100ul, 5000ul, (3ul << 20) + 8}) {
+    for (const double share : {1.0, 0.5}) {
+      const Placement placement =
+          place_one(request_of((16ul << 20) + 12, share, offset / page * (share < 1 ? page : 1)));
+      EXPECT_EQ(placement.align, large_page);
+      EXPECT_LT(placement.shift, large_page);
+      EXPECT_EQ((placement.shift + placement.storage_begin) % large_page, placement.file_offset % large_page) << offset;
+    }
+  }
+  EXPECT_EQ(place_one(request_of(2 * large_page - 1)).align, page) << "a short one isn't worth the room";
+}
+
 TEST(Place, MemoryFirstHasItsBorderInFavourOfStorage) {
   for (const double share : {0.25, 0.5, 0.8}) {
     const Placement placement = place_one(request_of(100'000, share));
