@@ -24,8 +24,8 @@ install(DIRECTORY include/sill DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MAT
 install(FILES ${PROJECT_BINARY_DIR}/hints.json DESTINATION ${CMAKE_INSTALL_DATADIR}/sill)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# Programs of one MPI: the first of the default family, unless told otherwise. Build with another one for another MPI.
-set(SILL_INSTALL_MPI "" CACHE STRING "The MPI whose build of the mini-apps is installed, e.g. mpich5")
+# Mini-apps in bin/ are of one MPI: the first of the default family, unless told otherwise. libexec/ has those of all.
+set(SILL_INSTALL_MPI "" CACHE STRING "The MPI whose build of the mini-apps goes into bin, e.g. mpich5")
 set(installed_mpi ${SILL_INSTALL_MPI})
 foreach(mpi IN LISTS SILL_MPIS)
   if(NOT installed_mpi AND SILL_MPI_${mpi}_FAMILY STREQUAL SILL_DEFAULT_FAMILY)
@@ -34,7 +34,7 @@ foreach(mpi IN LISTS SILL_MPIS)
 endforeach()
 if(SILL_APPS AND installed_mpi)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/bin/${installed_mpi}/ DESTINATION ${CMAKE_INSTALL_BINDIR} USE_SOURCE_PERMISSIONS
-          FILES_MATCHING PATTERN "sill-*" PATTERN "bench-*")
+          FILES_MATCHING PATTERN "sill-*")
 endif()
 
 # find_package(sill): sill::sill is the library that fits the MPI found, sill::<family> names one.

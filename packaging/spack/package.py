@@ -21,6 +21,7 @@ class Sill(CMakePackage):
     extends("python", when="+cli")
     depends_on("py-typer@0.12.5:", type="run", when="+cli")
     depends_on("py-rich@13:", type="run", when="+cli")
+    depends_on("py-tomli@2:", type="run", when="+cli ^python@:3.10")
 
     def cmake_args(self):
         return [
@@ -36,6 +37,7 @@ class Sill(CMakePackage):
         if not self.spec.satisfies("+cli"):
             return
         install_tree("python/sill", join_path(python_platlib, "sill"))
+        install_tree("bench", join_path(python_platlib, "sill", "bench", "data"))
         mkdirp(self.prefix.bin)
         script = join_path(self.prefix.bin, "sill")
         with open(script, "w") as file:

@@ -228,6 +228,20 @@ def test_installed_programs_tell_their_mpi(tmp_path, monkeypatch, mpi_program, o
         assert found.start(99) == [str(launcher), "--mpi=pmi2", "-n", "99"]
 
 
+def test_installed_programs_of_several_mpis_are_found_with_their_libraries(tmp_path, monkeypatch):
+    """What cmake --install made; its bin is on $PATH."""
+    monkeypatch.setattr(places, "build_folder", lambda: None)
+    for mpi in MPIS[:2]:
+        executable(tmp_path / "libexec" / "sill" / mpi.name / "sill-x", PROGRAM)
+        executable(tmp_path / "lib" / "here" / f"libsill-{mpi.family}.so", "")
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    found = places.targets([], None, None, ["sill-x"])
+    assert [target.mpi for target in found] == [mpi.name for mpi in MPIS[:2]]
+    assert found[0].program("sill-x") == tmp_path / "libexec" / "sill" / MPIS[0].name / "sill-x"
+    assert found[0].library() == tmp_path / "lib" / "here" / f"libsill-{MPIS[0].family}.so"
+
+
 def test_no_programs_at_all_is_said(monkeypatch):
     monkeypatch.setattr(places, "build_folder", lambda: None)
     with pytest.raises(SillError, match="run make, or install"):

@@ -85,9 +85,13 @@ def build_folder() -> Path | None:
 
 def installed_program(name: str) -> Path | None:
     """A program beside the `sill` command, with the other scripts of this Python, or on $PATH."""
-    beside = [os.path.dirname(os.path.abspath(sys.argv[0])), sysconfig.get_path("scripts")]
-    found = shutil.which(name, path=os.pathsep.join([*beside, os.environ.get("PATH", "")]))
+    found = shutil.which(name, path=os.pathsep.join(_command_folders()))
     return Path(found) if found else None
+
+
+def _command_folders() -> list[str]:
+    beside = [os.path.dirname(os.path.abspath(sys.argv[0])), sysconfig.get_path("scripts")]
+    return [*beside, *filter(None, os.environ.get("PATH", "").split(os.pathsep))]
 
 
 def targets(names: Sequence[str], build: Path | None, mpiexec: str | None, needed: Sequence[str]) -> list[Target]:
@@ -95,11 +99,12 @@ def targets(names: Sequence[str], build: Path | None, mpiexec: str | None, neede
 
     `mpiexec` is the user's launcher with its options; then there is one target.
     """
-    build = build or build_folder()
+    build = build.resolve() if build else build_folder()
     known = mpis.find()
+    built = _built(build / "bin", build / "lib", known) if build else _installed_for_each(known)
     if mpiexec:
-        return [_own_launcher(shlex.split(mpiexec), names, build, known, needed)]
-    found = _built(build, known) if build else _installed(known, needed)
+        return [_own_launcher(shlex.split(mpiexec), names, built, known, needed)]
+    found = built or ({} if build else _installed(known, needed))
     for name in names:
         if name not in found:
             raise SillError(f"no MPI {name} here; choose of {', '.join(found) or 'none: install one'}", 2)
@@ -114,10 +119,20 @@ def preferred(all_of_them: list[Target]) -> Target:
     return ranked[0]
 
 
-def _built(build: Path, known: list[mpis.Mpi]) -> dict[str, Target]:
-    build = build.resolve()
-    there = [mpi for mpi in known if mpi.mpiexec and (build / "bin" / mpi.name).is_dir()]
-    return {mpi.name: _target(mpi, build / "bin" / mpi.name, build / "lib") for mpi in there}
+def _built(programs_folder: Path, libraries_folder: Path | None, known: list[mpis.Mpi]) -> dict[str, Target]:
+    """The MPIs of this machine for which programs were built, in a folder each."""
+    folder = programs_folder.resolve()
+    there = [mpi for mpi in known if mpi.mpiexec and (folder / mpi.name).is_dir()]
+    return {mpi.name: _target(mpi, folder / mpi.name, libraries_folder) for mpi in there}
+
+
+def _installed_for_each(known: list[mpis.Mpi]) -> dict[str, Target]:
+    """The same for what cmake --install put beside one of the folders with commands: libexec/sill/MPI."""
+    for prefix in (Path(folder).parent for folder in _command_folders()):
+        if (prefix / "libexec" / "sill").is_dir():
+            own = next((path.parent for path in sorted(prefix.glob("lib*/**/libsill-*.so"))), None)
+            return _built(prefix / "libexec" / "sill", own, known)
+    return {}
 
 
 def _target(mpi: mpis.Mpi, folder: Path | None, libraries_folder: Path | None) -> Target:
@@ -153,7 +168,7 @@ def _installed(known: list[mpis.Mpi], needed: Sequence[str]) -> dict[str, Target
 
 
 def _own_launcher(
-    launcher: list[str], names: Sequence[str], build: Path | None, known: list[mpis.Mpi], needed: Sequence[str]
+    launcher: list[str], names: Sequence[str], built: dict[str, Target], known: list[mpis.Mpi], needed: Sequence[str]
 ) -> Target:
     """The target of --mpiexec: its MPI is the one named, or the launcher's, or that of the installed programs."""
     if not launcher or shutil.which(launcher[0]) is None:
@@ -161,10 +176,9 @@ def _own_launcher(
     if len(names) > 1:
         raise SillError("--mpiexec goes with one --mpi; name one", 2)
     own = launchers.mpi_of(launcher[0], known)
-    built = _built(build, known) if build else {}
     name = names[0] if names else own.name if own else ""
     found = built.get(name) or (next(iter(built.values())) if len(built) == 1 and not names else None)
-    if found is None and build is None:
+    if found is None and not built:
         found = next(iter(_installed(known, needed).values()), None)
     if found is None:
         there = ", ".join(built) or "none"
