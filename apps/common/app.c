@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -132,6 +134,14 @@ static bool all_fail_together(void) {
   return all != 0;
 }
 
+/* Wait until the launcher has read what was said: it drops what an abort finds in its pipes. */
+static void wait_for_reader(void) {
+  int unread = 1;
+  fflush(NULL);
+  for (double start = MPI_Wtime(); unread > 0 && MPI_Wtime() - start < together_seconds; sched_yield())
+    if (ioctl(STDERR_FILENO, FIONREAD, &unread) != 0) return; /* no pipe */
+}
+
 void app_fail(const char* format, ...) {
   char text[path_room + 512];
   va_list arguments;
@@ -142,11 +152,12 @@ void app_fail(const char* format, ...) {
   const char* name = app_run.app != NULL ? app_run.app->name : "sill-app";
   if (!all_fail_together()) {
     fprintf(stderr, "%s: rank %d: %s\n", name, app_run.rank, text);
+    wait_for_reader();
   } else {
     if (app_run.rank == 0) fprintf(stderr, "%s: %s\n", name, text);
+    wait_for_reader();
     MPI_Barrier(app_run.comm); /* or another's abort ends rank 0 before it has spoken */
   }
-  fflush(NULL);
   MPI_Abort(MPI_COMM_WORLD, 1);
   abort();
 }
