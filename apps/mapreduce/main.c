@@ -12,7 +12,7 @@
 static struct options options = {.engine = "1s",
                                  .distribution = "round-robin",
                                  .skew = 0.5,
-                                 .task_bytes = 4 << 20,
+                                 .task_bytes = 16 << 20,
                                  .top = 20,
                                  .kill_rank = UINT64_MAX,
                                  .kill_at = 0.5,

@@ -54,9 +54,9 @@ static void look_at_storage(struct engine* engine) {
   struct live* live = &engine->windows.live;
   if (!engine->windows.on_storage || app_seconds() - engine->told < 0.1) return;
   engine->told = app_seconds();
-  MPI_Win all[] = {engine->windows.status.win, engine->windows.log.win, engine->windows.result.win};
+  MPI_Win all[] = {engine->windows.log.win, engine->windows.result.win};
   live->dirty = live->synced = 0;
-  for (size_t i = 0; i < 3 && live->synced != SILL_UNKNOWN; i++) {
+  for (size_t i = 0; i < 2 && live->synced != SILL_UNKNOWN; i++) {
     sill_win_stats stats;
     APP_TRY(sill_win_get_stats(all[i], &stats));
     live->dirty += stats.dirty_bytes;
@@ -120,6 +120,7 @@ static void publish(struct engine* engine, uint64_t task) {
     job->checkpoints++;
     job->times.checkpoint += app_seconds() - written;
   }
+  log_of(&engine->windows)->used = live->used + bytes;
   APP_TRY(MPI_Win_unlock(job->rank, log->win));
   job->times.map += written - start;
   const struct segment* segment = (const struct segment*)(log->base + live->used);
@@ -160,19 +161,19 @@ static bool reduce_from(struct engine* engine, int rank) {
   uint64_t used = windows_ask(&engine->windows, rank).used;
   bool any = engine->consumed[rank] < used;
   size_t head_bytes = segment_head(job->ranks), from, to;
+  if (any) APP_TRY(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
   while (engine->consumed[rank] < used) {
-    APP_TRY(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
     struct segment* head = buffer(engine, head_bytes);
     get(head, head_bytes, rank, engine->consumed[rank], win);
     uint64_t bytes = head->bytes;
     segment_part(head, job->ranks, job->rank, &from, &to);
     char* records = buffer(engine, to - from);
     get(records, to - from, rank, engine->consumed[rank] + from, win);
-    APP_TRY(MPI_Win_unlock(rank, win));
     segment_reduce(records, to - from, &job->reduced);
     engine->consumed[rank] += bytes;
     engine->reduced++;
   }
+  if (any) APP_TRY(MPI_Win_unlock(rank, win));
   return any;
 }
 
@@ -186,6 +187,8 @@ static bool reduce(struct engine* engine) {
   return any;
 }
 
+/* A rank reduces as soon as it finds no task, what the others have told by then and go on to tell: the phases overlap,
+ * and nobody who still maps is asked for a lock more often than needed. */
 static void map_and_reduce(struct engine* engine) {
   struct job* job = engine->job;
   uint64_t task = 0;
@@ -199,7 +202,6 @@ static void map_and_reduce(struct engine* engine) {
     prepare_kill(engine);
     job_map(job, text, between, engine);
     publish(engine, mapped);
-    reduce(engine);
     between(engine);
   }
   while (engine->windows.live.level == NOTHING && engine->reduced < job->input.tasks)

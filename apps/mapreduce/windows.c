@@ -14,8 +14,8 @@
 
 static const char magic[8] = "sillmr01";
 
-struct status* status_of(const struct windows* windows) {
-  return (struct status*)windows->status.base;
+struct head* log_of(const struct windows* windows) {
+  return (struct head*)windows->log.base;
 }
 struct result* result_of(const struct windows* windows) {
   return (struct result*)windows->result.base;
@@ -23,12 +23,23 @@ struct result* result_of(const struct windows* windows) {
 
 /* --- open and close --- */
 
-static void open_window(struct window* window, const char* name, uint64_t bytes) {
-  MPI_Info info = app_window_info(name);
+static void allocate(struct window* window, uint64_t bytes, MPI_Info info) {
   window->bytes = (bytes + 63) / 64 * 64; /* MPICH 4.0 puts segments end to end, and misplaces what isn't aligned */
   APP_TRY(MPI_Win_allocate((MPI_Aint)window->bytes, 1, info, MPI_COMM_WORLD, &window->base, &window->win));
   APP_TRY(MPI_Info_free(&info));
   APP_TRY(MPI_Win_set_errhandler(window->win, MPI_ERRORS_RETURN));
+}
+
+static void open_status(struct window* window) {
+  MPI_Info info = MPI_INFO_NULL;
+  APP_TRY(MPI_Info_create(&info));
+  APP_TRY(MPI_Info_set(info, SILL_ALLOC_TYPE, "memory"));
+  allocate(window, sizeof(struct status), info);
+  memset(window->base, 0, sizeof(struct status));
+}
+
+static void open_window(struct window* window, const char* name, uint64_t bytes) {
+  allocate(window, bytes, app_window_info(name));
   int restored = 0;
   if (sill_win_get_restored != NULL) APP_TRY(sill_win_get_restored(window->win, &restored));
   static const struct head empty;
@@ -38,17 +49,20 @@ static void open_window(struct window* window, const char* name, uint64_t bytes)
     app_fail("the file of window %s of rank %d holds something else; use another --store", name, app_rank());
 }
 
+/* Words of so many bytes of text can't take more, each with a blank behind it in the text and two numbers here. */
+static uint64_t most_bytes(const struct job* job) {
+  return job->input.bytes + job->input.bytes / 2 + job->input.tasks * segment_head(job->ranks) + 4096;
+}
+
 /* How much room a rank's segments need, by experience: the larger the task, the more words come again in it. */
 static uint64_t choose_log_bytes(const struct job* job) {
   if (job->options->log_bytes > 0) return job->options->log_bytes;
   double share = 2.0 / job->ranks; /* those who are fast take tasks from others */
   if (job->skew > share) share = job->skew;
-  if (share > 1) share = 1;
   double root = 1; /* of the task's bytes, about */
   while (root * root < (double)job->options->task_bytes) root *= 1.25;
-  double bytes_for_byte = root > 512 ? 640 / root : 1.25;
-  double heads = (double)segment_head(job->ranks) * (double)job->input.tasks;
-  return (uint64_t)(share * (bytes_for_byte * (double)job->input.bytes + heads)) + (4 << 20);
+  uint64_t bytes = (uint64_t)(share * (root > 512 ? 512 / root : 1) * (double)most_bytes(job)) + (4 << 20);
+  return bytes < most_bytes(job) ? bytes : most_bytes(job);
 }
 
 /* Room for the words of the ranks below this one in the combine tree. */
@@ -56,7 +70,8 @@ static uint64_t choose_result_bytes(const struct job* job) {
   if (job->options->result_bytes > 0) return job->options->result_bytes;
   int below = 1;
   while (below < job->ranks && (job->rank & below) == 0) below <<= 1;
-  return job->input.bytes / 4 / (uint64_t)job->ranks * (uint64_t)below + (4 << 20);
+  uint64_t bytes = job->input.bytes / 32 / (uint64_t)job->ranks * (uint64_t)below + (16 << 20);
+  return bytes < most_bytes(job) ? bytes : most_bytes(job);
 }
 
 static void look_at_storage(struct windows* windows, const struct job* job) {
@@ -81,45 +96,38 @@ static struct head head_of(const struct job* job, uint64_t run) {
                       .rank = (uint64_t)job->rank,
                       .ranks = (uint64_t)job->ranks,
                       .task_bytes = job->input.task_bytes,
-                      .identity = job->input.identity};
+                      .identity = job->input.identity,
+                      .used = sizeof head};
   memcpy(head.magic, magic, sizeof magic);
   head.sum = hash_bytes(0, &head, offsetof(struct head, sum));
   return head;
 }
 
-static void sync_all(struct windows* windows, const struct job* job) {
-  struct window* all[] = {&windows->log, &windows->result, &windows->status};
-  for (size_t i = 0; i < 3; i++) {
-    APP_TRY(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, job->rank, 0, all[i]->win));
-    APP_TRY(MPI_Win_sync(all[i]->win));
-    APP_TRY(MPI_Win_unlock(job->rank, all[i]->win));
-  }
+static void sync_window(const struct window* window) {
+  APP_TRY(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, app_rank(), 0, window->win));
+  APP_TRY(MPI_Win_sync(window->win));
+  APP_TRY(MPI_Win_unlock(app_rank(), window->win));
 }
 
 static void write_heads(struct windows* windows, const struct job* job) {
-  struct head head = head_of(job, windows->run);
-  memcpy(windows->log.base, &head, sizeof head);
+  *log_of(windows) = head_of(job, windows->run);
   memset(result_of(windows), 0, sizeof(struct result));
-  memcpy(windows->result.base, &head, sizeof head);
-  memset(status_of(windows), 0, sizeof(struct status));
-  status_of(windows)->live.used = sizeof head;
-  memcpy(windows->status.base, &head, sizeof head);
-  sync_all(windows, job);
+  result_of(windows)->head = *log_of(windows);
+  sync_window(&windows->log); /* the result's becomes durable with what comes behind it */
 }
 
 /* The head of rank 0 goes first and comes last: as long as it isn't there, nothing of a run is. */
 static void begin_anew(struct windows* windows, const struct job* job) {
   windows->run = job_run_number();
-  if (job->rank == 0) {
-    memset(status_of(windows), 0, sizeof(struct status));
-    memcpy(windows->status.base, magic, sizeof magic);
-    sync_all(windows, job);
+  windows->live.used = sizeof(struct head);
+  if (job->rank == 0 && log_of(windows)->run != 0) {
+    memset(&log_of(windows)->run, 0, sizeof(struct head) - sizeof magic);
+    sync_window(&windows->log);
   }
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   if (job->rank != 0) write_heads(windows, job);
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   if (job->rank == 0) write_heads(windows, job);
-  APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
 }
 
 /* --- go on --- */
@@ -130,7 +138,7 @@ static bool head_valid(const struct head* head) {
 
 /* Whether this rank's windows belong to the run and to the same work as is to be done now. */
 static void compare_heads(const struct windows* windows, const struct job* job, uint64_t run) {
-  const struct head* found = &status_of(windows)->head;
+  const struct head* found = log_of(windows);
   static const char advice[] = "begin anew without --resume, or use another --store";
   if (!head_valid(found) || found->run != run)
     app_fail("the windows' files of rank %d are missing or damaged; %s", job->rank, advice);
@@ -141,11 +149,9 @@ static void compare_heads(const struct windows* windows, const struct job* job, 
     app_fail("the checkpoint is of a run with --task-size %" PRIu64 "; %s", found->task_bytes, advice);
   if (found->identity != job->input.identity)
     app_fail("the checkpoint is about another input, or files have changed since; %s", advice);
-  if (memcmp(windows->log.base, found, sizeof *found) != 0)
-    app_fail("the log of rank %d is missing or damaged; %s", job->rank, advice);
 }
 
-/* Find the whole segments of the log. There are at least as many as the status says: it was told of them later. */
+/* Find the whole segments of the log. There are at least as many as its head says, which is told of them later. */
 static void scan_log(struct windows* windows, struct job* job) {
   struct live* live = &windows->live;
   *live = (struct live){.used = sizeof(struct head)};
@@ -160,8 +166,9 @@ static void scan_log(struct windows* windows, struct job* job) {
     live->words += segment->words;
     live->bytes += input_task_bytes(&job->input, segment->task);
   }
-  if (live->used < status_of(windows)->live.used)
+  if (live->used < log_of(windows)->used)
     app_fail("the log of rank %d is damaged: begin anew without --resume", job->rank);
+  log_of(windows)->used = live->used;
 }
 
 static bool result_valid(const struct windows* windows, uint64_t run) {
@@ -180,27 +187,25 @@ static void go_on(struct windows* windows, struct job* job) {
     result->head = head_of(job, windows->run);
   }
   windows->live.level = result->level;
-  status_of(windows)->next = 0;
-  memcpy(&status_of(windows)->live, &windows->live, sizeof windows->live);
-  sync_all(windows, job); /* what was found may so far be in the page cache alone */
+  sync_window(&windows->log); /* what was found may so far be in the page cache alone */
+  sync_window(&windows->result);
 }
 
 void windows_open(struct windows* windows, struct job* job) {
   *windows = (struct windows){0};
-  open_window(&windows->status, "mapreduce-status", sizeof(struct status));
+  open_status(&windows->status);
   open_window(&windows->log, "mapreduce-log", choose_log_bytes(job));
   open_window(&windows->result, "mapreduce-result", choose_result_bytes(job) + sizeof(struct result));
   app_backing(windows->log.base);
   look_at_storage(windows, job);
-  const struct head* head = &status_of(windows)->head;
-  if (job->options->resume && head_valid(head)) windows->run = head->run;
+  if (job->options->resume && head_valid(log_of(windows))) windows->run = log_of(windows)->run;
   APP_TRY(MPI_Bcast(&windows->run, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD));
   if (windows->run != 0) {
     go_on(windows, job);
   } else {
     begin_anew(windows, job);
-    windows->live = status_of(windows)->live;
   }
+  ((struct status*)windows->status.base)->live = windows->live;
   APP_TRY(MPI_Allreduce(MPI_IN_PLACE, job->done, (int)job->input.tasks, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD));
   uint64_t mine[] = {windows->live.bytes, windows->live.words, windows->live.tasks, windows->live.checkpoints}, all[4];
   APP_TRY(MPI_Allreduce(mine, all, 4, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));

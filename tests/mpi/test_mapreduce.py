@@ -141,7 +141,7 @@ def test_rules_put_the_windows_on_storage(mpi, path, launcher, small, scratch):
     words = command(scratch, "memory", "--checkpoint", "--counts", counts)
     first = launcher.run(mpi, [*words, folder], 2, env=env)
     assert first.code == 0, first.text()
-    assert len(list(scratch.glob("w[0-2].[01]"))) == 6
+    assert len(list(scratch.glob("w[0-2].[01]"))) == 4
     again = launcher.run(mpi, [*words, "--resume", "--events", folder], 2, env=env)
     assert again.code == 0, again.text()
     assert words_of(counts) == expected, again.text()
@@ -239,7 +239,7 @@ def test_refuses_what_does_not_belong_together(name, launcher, small, scratch):
     words = command(scratch, "storage", "--keep", "--quiet", "--counts", counts, folder)
     assert launcher.run(mpi, words, 3).code == 0
     files = sorted(scratch.glob("mapreduce-*.[0-9]"))
-    assert len(files) == 9
+    assert len(files) == 6
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     for arguments, ranks, reason in REFUSED.values():
         outcome = launcher.run(mpi, [*words, *arguments, "--resume"], ranks)
