@@ -95,8 +95,10 @@ def test_results_without_samples_make_a_page_too(tmp_path, found):
 def test_conditions_name_what_makes_figures_doubtful(found):
     found["machine"].update(load_before=9.0, cores=2)
     found["options"].update(null=True, quick=True)
+    found["comparisons"][0]["noisy"] = True
     text = "\n".join(results.conditions(found))
     assert "busy" in text
+    assert "1 of 1 ratios spread by more than 10%; don't conclude" in text
     assert "--null" in text
     assert "--quick" in text
 

@@ -69,7 +69,8 @@ def scenario_files() -> dict[str, Path]:
 
 def results_folder() -> Path:
     """Where results go unless told otherwise."""
-    return CHECKOUT / "bench" / "results" if (CHECKOUT / "bench").is_dir() else Path("sill-bench").absolute()
+    in_checkout = data("") == CHECKOUT / "bench"
+    return CHECKOUT / "bench" / "results" if in_checkout else Path("sill-bench").absolute()
 
 
 def store_folder(build: Path | None) -> Path:
