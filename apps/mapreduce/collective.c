@@ -3,40 +3,25 @@
  * MPI_Alltoallv brings each word to the rank that reduces it, and a binary tree brings the sorted words to rank 0. What
  * is mapped, how it is written down and reduced is the same as in 1S. */
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
-#include "job.h"
-#include "kill.h"
+#include "checkpoint.h"
 #include "segment.h"
-
-/* The checkpoint's file: this, then the segments of all ranks, round by round. */
-struct head {
-  char magic[8];
-  uint64_t run, ranks, task_bytes, identity;
-  uint64_t sum; /* over the above */
-};
-static const char magic[8] = "sillmr2s";
 
 struct engine {
   struct job* job;
   struct deal deal;
   struct text text;
-  char* log; /* this rank's segments */
-  size_t log_bytes, log_room;
-  MPI_File* inputs; /* MPI_FILE_NULL where not open */
-  MPI_File checkpoint;
-  uint64_t run;
-  uint64_t end; /* of the segments in the checkpoint's file */
+  struct checkpoint kept; /* what this rank's tasks gave */
+  MPI_File* inputs;       /* MPI_FILE_NULL where not open */
 };
 
 /* --- read --- */
 
 struct collective_file {
   MPI_File file;
-  const char* path;
   bool together; /* the next read is that of all ranks */
 };
 
@@ -98,7 +83,7 @@ static void read_round(struct engine* engine, uint64_t round) {
     MPI_File* file = &engine->inputs[i];
     if (*file == MPI_FILE_NULL)
       APP_TRY(MPI_File_open(MPI_COMM_WORLD, job->input.paths[i], MPI_MODE_RDONLY, MPI_INFO_NULL, file));
-    struct collective_file argument = {*file, job->input.paths[i], true};
+    struct collective_file argument = {*file, true};
     size_t got = 0;
     if (!here) {
       read_collective(&argument, 0, 0, NULL, &got, &engine->text);
@@ -107,113 +92,6 @@ static void read_round(struct engine* engine, uint64_t round) {
     }
     if (job->input.files > 100) APP_TRY(MPI_File_close(file)); /* so many can't stay open */
   }
-}
-
-/* --- checkpoint --- */
-
-static struct head head_of(const struct engine* engine) {
-  const struct input* input = &engine->job->input;
-  struct head head = {.run = engine->run,
-                      .ranks = (uint64_t)engine->job->ranks,
-                      .task_bytes = input->task_bytes,
-                      .identity = input->identity};
-  memcpy(head.magic, magic, sizeof magic);
-  head.sum = hash_bytes(0, &head, offsetof(struct head, sum));
-  return head;
-}
-
-static char* log_room(struct engine* engine, size_t bytes) {
-  if (engine->log_bytes + bytes > engine->log_room)
-    engine->log = grow(engine->log, engine->log_room = 2 * engine->log_room + bytes);
-  return engine->log + engine->log_bytes;
-}
-
-static void read_at(struct engine* engine, uint64_t at, void* to, size_t bytes) {
-  MPI_Status status;
-  int count = 0;
-  APP_TRY(MPI_File_read_at(engine->checkpoint, (MPI_Offset)at, to, (int)bytes, MPI_BYTE, &status));
-  APP_TRY(MPI_Get_count(&status, MPI_BYTE, &count));
-  if ((size_t)count != bytes) app_fail("the checkpoint ends at byte %llu", (unsigned long long)at + (uint64_t)count);
-}
-
-/* Find the whole segments; this rank keeps every so many-th. All ranks look at all, and so find the same. */
-static void scan(struct engine* engine) {
-  struct job* job = engine->job;
-  MPI_Offset size = 0;
-  APP_TRY(MPI_File_get_size(engine->checkpoint, &size));
-  struct head head;
-  if ((uint64_t)size < sizeof head) return;
-  read_at(engine, 0, &head, sizeof head);
-  engine->run = head.run;
-  struct head wanted = head_of(engine);
-  if (memcmp(&head, &wanted, sizeof head) != 0)
-    app_fail(
-        "the checkpoint is damaged, or of another input, --task-size or number of ranks: begin anew without "
-        "--resume");
-  size_t head_bytes = segment_head(job->ranks);
-  for (uint64_t number = 0;; number++) {
-    struct segment* segment = (struct segment*)log_room(engine, head_bytes);
-    uint64_t room = (uint64_t)size - engine->end;
-    if (room < head_bytes) return;
-    read_at(engine, engine->end, segment, head_bytes);
-    if (segment->bytes < head_bytes || segment->bytes > room || segment->bytes > INT_MAX) return;
-    size_t bytes = segment->bytes;
-    segment = (struct segment*)log_room(engine, bytes);
-    read_at(engine, engine->end, segment, bytes);
-    if (!segment_valid((char*)segment, bytes, job->ranks, engine->run, engine->end)) return;
-    if (segment->task >= job->input.tasks) return;
-    engine->end += bytes;
-    job->done[segment->task] = true;
-    job->found.tasks++;
-    job->found.checkpoints++;
-    job->found.words += segment->words;
-    job->found.bytes += input_task_bytes(&job->input, segment->task);
-    if (number % (uint64_t)job->ranks == (uint64_t)job->rank) engine->log_bytes += bytes;
-  }
-}
-
-static void path_of(char* path, size_t room) {
-  if (snprintf(path, room, "%s/mapreduce-2s", app_store()) >= (int)room) app_fail("--store: the name is too long");
-}
-
-static void open_checkpoint(struct engine* engine) {
-  const struct options* options = engine->job->options;
-  char path[4096];
-  path_of(path, sizeof path);
-  engine->end = sizeof(struct head);
-  if (!options->checkpoint && !options->resume) return;
-  int mode = MPI_MODE_RDWR | MPI_MODE_CREATE;
-  APP_TRY(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &engine->checkpoint));
-  if (options->resume) scan(engine);
-  if (engine->run != 0) return;
-  engine->run = job_run_number();
-  APP_TRY(MPI_File_set_size(engine->checkpoint, 0));
-  struct head head = head_of(engine);
-  if (engine->job->rank == 0)
-    APP_TRY(MPI_File_write_at(engine->checkpoint, 0, &head, sizeof head, MPI_BYTE, MPI_STATUS_IGNORE));
-  APP_TRY(MPI_File_sync(engine->checkpoint));
-}
-
-/* Write the segments of a round one behind the other. */
-static void write_checkpoint(struct engine* engine, const char* segment, uint64_t place, size_t bytes, uint64_t all) {
-  double start = app_seconds();
-  kill_in(KILL_CHECKPOINT);
-  APP_TRY(
-      MPI_File_write_at_all(engine->checkpoint, (MPI_Offset)place, segment, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
-  APP_TRY(MPI_File_sync(engine->checkpoint));
-  engine->end += all;
-  engine->job->checkpoints += bytes > 0;
-  engine->job->times.checkpoint += app_seconds() - start;
-}
-
-static void close_files(struct engine* engine) {
-  for (uint64_t i = 0; i < engine->job->input.files; i++)
-    if (engine->inputs[i] != MPI_FILE_NULL) APP_TRY(MPI_File_close(&engine->inputs[i]));
-  if (engine->checkpoint == MPI_FILE_NULL) return;
-  char path[4096];
-  path_of(path, sizeof path);
-  APP_TRY(MPI_File_close(&engine->checkpoint));
-  if (engine->job->rank == 0 && !app_keep()) APP_TRY(MPI_File_delete(path, MPI_INFO_NULL));
 }
 
 /* --- map --- */
@@ -231,16 +109,16 @@ static void do_round(struct engine* engine, uint64_t round, struct progress* pro
     if (bytes > INT_MAX) app_fail("the words of a task take %zu bytes: choose a smaller --task-size", bytes);
   }
   uint64_t mine = bytes, before = 0, all = 0;
-  char* segment = log_room(engine, bytes);
+  char* segment = checkpoint_room(&engine->kept, bytes);
   if (job->options->checkpoint) {
     APP_TRY(MPI_Exscan(&mine, &before, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
     APP_TRY(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
     if (job->rank == 0) before = 0;
   }
-  uint64_t place = engine->end + before;
-  if (bytes > 0) segment_write(segment, bytes, &job->mapped, job->ranks, task, engine->run, place);
-  if (job->options->checkpoint) write_checkpoint(engine, segment, place, bytes, all);
-  engine->log_bytes += bytes;
+  uint64_t place = engine->kept.end + before;
+  if (bytes > 0) segment_write(segment, bytes, &job->mapped, job->ranks, task, engine->kept.run, place);
+  if (job->options->checkpoint) checkpoint_write(&engine->kept, job, segment, place, bytes, all);
+  engine->kept.log_bytes += bytes;
   for (int rank = 0; rank < job->ranks; rank++) {
     if (!task_of(engine, rank, round, &task)) continue;
     progress->bytes += input_task_bytes(&job->input, task);
@@ -270,10 +148,10 @@ static void map_all(struct engine* engine) {
 /* All records that a rank reduces, of all segments of the log. Returns their bytes; copies unless `to` is NULL. */
 static int gather(const struct engine* engine, int rank, char* to) {
   size_t bytes = 0, from = 0, end = 0;
-  for (size_t at = 0; at < engine->log_bytes;) {
-    const struct segment* segment = (const struct segment*)(engine->log + at);
+  for (size_t at = 0; at < engine->kept.log_bytes;) {
+    const struct segment* segment = (const struct segment*)(engine->kept.log + at);
     segment_part(segment, engine->job->ranks, rank, &from, &end);
-    if (to != NULL) memcpy(to + bytes, engine->log + at + from, end - from);
+    if (to != NULL) memcpy(to + bytes, engine->kept.log + at + from, end - from);
     bytes += end - from;
     at += segment->bytes;
   }
@@ -333,11 +211,11 @@ static void combine(struct job* job) {
 }
 
 void run_collective(struct job* job) {
-  struct engine engine = {.job = job, .checkpoint = MPI_FILE_NULL};
+  struct engine engine = {.job = job, .kept.file = MPI_FILE_NULL};
   double start = app_seconds();
   engine.inputs = grow(NULL, job->input.files * sizeof *engine.inputs);
   for (uint64_t i = 0; i < job->input.files; i++) engine.inputs[i] = MPI_FILE_NULL;
-  open_checkpoint(&engine);
+  checkpoint_open(&engine.kept, job);
   engine.deal = input_deal(&job->input, job->done, job->ranks, job->skew);
   job->times.open = app_seconds() - start;
   job->found.bytes_total = job->input.bytes;
@@ -349,9 +227,11 @@ void run_collective(struct job* job) {
   start = app_seconds();
   combine(job);
   job->times.combine = app_seconds() - start;
-  close_files(&engine);
+  for (uint64_t i = 0; i < job->input.files; i++)
+    if (engine.inputs[i] != MPI_FILE_NULL) APP_TRY(MPI_File_close(&engine.inputs[i]));
+  job_report(job);
+  checkpoint_close(&engine.kept);
   deal_free(&engine.deal);
   free(engine.inputs);
   free(engine.text.bytes);
-  free(engine.log);
 }

@@ -40,9 +40,11 @@ struct job {
   struct words reduced;  /* of all tasks, the words of this rank */
   struct list result;    /* of all ranks, sorted; on rank 0 in the end */
   struct progress found; /* how far the job was when this run began; on rank 0 */
+  double start;          /* app_seconds() when the work began */
   struct times times;
   uint64_t checkpoints; /* of this rank in this run */
   uint64_t taken;       /* tasks that this rank did for another */
+  bool right;           /* what job_report() found */
 };
 
 /* MapReduce-1S: one-sided, nobody waits for a phase of the others. Collective over MPI_COMM_WORLD. */
@@ -58,8 +60,8 @@ void job_map(struct job* job, struct text* text, void (*between)(void* argument)
 /* A number for a run that no other run has. Rank 0's on all ranks. Collective over MPI_COMM_WORLD. */
 uint64_t job_run_number(void);
 
-/* On rank 0: write the counts, compare them with a serial count, tell the top words and the times. Returns whether the
- * counts are right. Collective over MPI_COMM_WORLD. */
-bool job_report(struct job* job, double seconds);
+/* On rank 0: write the counts, compare them with a serial count, tell the top words and the times. Before a checkpoint
+ * is given up, for who is killed until here can still go on from it. Collective over MPI_COMM_WORLD. */
+void job_report(struct job* job);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "app.h"
 #include "job.h"
-#include "kill.h"
 
 static struct options options = {.engine = "1s",
                                  .distribution = "round-robin",
@@ -81,19 +80,18 @@ static int run(void) {
   job.done = grow(NULL, job.input.tasks * sizeof *job.done);
   memset(job.done, 0, job.input.tasks * sizeof *job.done);
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* time from here on */
-  double start = app_seconds();
+  job.start = app_seconds();
   if (strcmp(options.engine, "1s") == 0) {
     run_one_sided(&job);
   } else {
     run_collective(&job);
   }
-  bool right = job_report(&job, app_seconds() - start);
   free(job.done);
   free(job.result.data);
   words_free(&job.mapped);
   words_free(&job.reduced);
   input_free(&job.input);
-  return app_end(right);
+  return app_end(job.right);
 }
 
 int main(int argc, char** argv) {

@@ -14,11 +14,8 @@
 #include <time.h>
 
 #include "app.h"
-#include "kill.h"
 #include "segment.h"
 #include "windows.h"
-
-#pragma weak sill_win_get_stats
 
 struct engine {
   struct job* job;
@@ -30,7 +27,6 @@ struct engine {
   uint64_t reduced;   /* tasks that are reduced */
   char* buffer;       /* what is fetched of a log */
   size_t buffer_bytes;
-  double told; /* when the storage was looked at */
 };
 
 /* --- what all ranks are up to --- */
@@ -48,20 +44,6 @@ static struct progress ask_all(struct engine* engine) {
     sum.storage_known &= live.synced != SILL_UNKNOWN; /* a kernel before 6.5 */
   }
   return sum;
-}
-
-static void look_at_storage(struct engine* engine) {
-  struct live* live = &engine->windows.live;
-  if (!engine->windows.on_storage || app_seconds() - engine->told < 0.1) return;
-  engine->told = app_seconds();
-  MPI_Win all[] = {engine->windows.log.win, engine->windows.result.win};
-  live->dirty = live->synced = 0;
-  for (size_t i = 0; i < 2 && live->synced != SILL_UNKNOWN; i++) {
-    sill_win_stats stats;
-    APP_TRY(sill_win_get_stats(all[i], &stats));
-    live->dirty += stats.dirty_bytes;
-    live->synced = stats.synced_bytes == SILL_UNKNOWN ? SILL_UNKNOWN : live->synced + stats.synced_bytes;
-  }
 }
 
 /* In the middle of long work: progress for MPI libraries whose targets have to take part, and for the user. */
@@ -128,7 +110,6 @@ static void publish(struct engine* engine, uint64_t task) {
   live->used += bytes;
   live->tasks++;
   live->bytes += input_task_bytes(&job->input, task);
-  look_at_storage(engine);
   windows_tell(&engine->windows);
 }
 
@@ -235,7 +216,6 @@ static void write_result(struct engine* engine, const struct list* list, enum le
   }
   APP_TRY(MPI_Win_unlock(job->rank, window->win));
   engine->windows.live.level = level;
-  look_at_storage(engine);
   windows_tell(&engine->windows);
 }
 
@@ -298,5 +278,6 @@ void run_one_sided(struct job* job) {
   free(engine.buffer);
   deal_free(&engine.deal);
   reader_free(&engine.reader);
+  job_report(job);
   windows_close(&engine.windows);
 }

@@ -107,7 +107,8 @@ static bool report_words(struct job* job, double seconds) {
   return right;
 }
 
-bool job_report(struct job* job, double seconds) {
+void job_report(struct job* job) {
+  double seconds = app_seconds() - job->start;
   const struct times* times = &job->times;
   double slowest[] = {app_slowest(times->open), app_slowest(times->map), app_slowest(times->reduce),
                       app_slowest(times->combine), app_slowest(times->checkpoint)};
@@ -121,5 +122,5 @@ bool job_report(struct job* job, double seconds) {
   app_result("tasks", "", (double)job->input.tasks, "1");
   app_result("tasks of other ranks", "", (double)all[1], "1");
   app_result("checkpoints", "", (double)all[0], "1");
-  return job->rank == 0 ? report_words(job, seconds) : true;
+  job->right = job->rank != 0 || report_words(job, seconds);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kill.h"
+#include "show.h"
 
 size_t segment_head(int ranks) { return sizeof(struct segment) + (size_t)ranks * sizeof(uint64_t); }
 

@@ -1,7 +1,9 @@
 #include "show.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -65,10 +67,32 @@ void show_progress(const struct progress* progress) {
   fflush(stdout);
 }
 
-void show_kill(const char* stage) {
+static void show_kill(const char* stage) {
   if (show.events)
     printf("{\"event\": \"kill\", \"rank\": %d, \"pid\": %ld, \"stage\": \"%s\"}\n", app_rank(), (long)getpid(), stage);
   else
     printf("rank %d (process %ld) kills itself with SIGKILL, %s\n", app_rank(), (long)getpid(), stage);
   fflush(stdout);
+}
+
+static struct {
+  bool armed, due;
+  enum kill_stage stage;
+} plan;
+
+void kill_prepare(bool armed, enum kill_stage stage) {
+  plan.armed = armed;
+  plan.stage = stage;
+}
+
+bool kill_armed(void) { return plan.armed; }
+
+void kill_now_due(void) { plan.due = plan.armed; }
+
+void kill_in(enum kill_stage stage) {
+  static const char* const names[] = {"in the middle of a task", "before a checkpoint", "during the reduce"};
+  if (!plan.due || (stage != plan.stage && stage != KILL_REDUCE)) return;
+  show_kill(names[stage]);
+  raise(SIGKILL);
+  abort();
 }

@@ -1,4 +1,5 @@
-/* What a run tells while it goes on: a line for people, or with --events one JSON object a line for programs. */
+/* What a run tells while it goes on: a line for people, or with --events one JSON object a line for programs. And how
+ * it comes to a sudden end. */
 #ifndef MAPREDUCE_SHOW_H
 #define MAPREDUCE_SHOW_H
 
@@ -24,10 +25,26 @@ void show_start(uint64_t files, uint64_t window_bytes, const struct progress* re
 bool show_due(void);
 void show_progress(const struct progress* progress);
 
-/* Last words of a rank that kills itself; from any rank. Local. */
-void show_kill(const char* stage);
-
 /* `1234567` as `1,234,567`; `room` is at least 28 bytes. Returns it. Local. */
 char* grouped(uint64_t number, char* room);
+
+/* --- --kill-rank: a rank that ends itself with SIGKILL at a chosen moment, for demonstrations and tests --- */
+
+enum kill_stage {
+  KILL_TASK,       /* half of a task's counts are in the log, the other half is not */
+  KILL_CHECKPOINT, /* all are, but not on storage */
+  KILL_REDUCE      /* all tasks are done, what they gave is half reduced */
+};
+
+/* Whether this rank is to die at all, and in what stage. Local. */
+void kill_prepare(bool armed, enum kill_stage stage);
+bool kill_armed(void);
+
+/* From now on the next kill_in() of the stage strikes; one that comes too late for tasks strikes in the reduce. Local.
+ */
+void kill_now_due(void);
+
+/* Die, if it is due. Local. */
+void kill_in(enum kill_stage stage);
 
 #endif

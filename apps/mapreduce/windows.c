@@ -82,13 +82,6 @@ static void look_at_storage(struct windows* windows, const struct job* job) {
     app_fail("--checkpoint needs windows wholly on storage: say --window storage");
 }
 
-void windows_close(struct windows* windows) {
-  APP_TRY(MPI_Win_unlock_all(windows->status.win));
-  APP_TRY(MPI_Win_free(&windows->result.win));
-  APP_TRY(MPI_Win_free(&windows->log.win));
-  APP_TRY(MPI_Win_free(&windows->status.win));
-}
-
 /* --- begin with nothing --- */
 
 static struct head head_of(const struct job* job, uint64_t run) {
@@ -128,6 +121,19 @@ static void begin_anew(struct windows* windows, const struct job* job) {
   if (job->rank != 0) write_heads(windows, job);
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   if (job->rank == 0) write_heads(windows, job);
+}
+
+/* Files that are to go do so one by one: nobody shall find some of them and take them for damaged. */
+void windows_close(struct windows* windows) {
+  APP_TRY(MPI_Win_unlock_all(windows->status.win));
+  if (app_rank() == 0 && !app_keep()) {
+    log_of(windows)->run = 0;
+    sync_window(&windows->log);
+  }
+  APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
+  APP_TRY(MPI_Win_free(&windows->result.win));
+  APP_TRY(MPI_Win_free(&windows->log.win));
+  APP_TRY(MPI_Win_free(&windows->status.win));
 }
 
 /* --- go on --- */
@@ -215,8 +221,24 @@ void windows_open(struct windows* windows, struct job* job) {
 
 /* --- status --- */
 
+/* What this rank's storage is like, if it wasn't looked at a moment ago. */
+static void look_again(struct windows* windows) {
+  struct live* live = &windows->live;
+  if (!windows->on_storage || app_seconds() - windows->looked < 0.1) return;
+  windows->looked = app_seconds();
+  live->dirty = live->synced = 0;
+  MPI_Win all[] = {windows->log.win, windows->result.win};
+  for (size_t i = 0; i < 2 && live->synced != SILL_UNKNOWN; i++) {
+    sill_win_stats stats;
+    APP_TRY(sill_win_get_stats(all[i], &stats));
+    live->dirty += stats.dirty_bytes;
+    live->synced = stats.synced_bytes == SILL_UNKNOWN ? SILL_UNKNOWN : live->synced + stats.synced_bytes;
+  }
+}
+
 void windows_tell(struct windows* windows) {
   MPI_Win win = windows->status.win;
+  look_again(windows);
   APP_TRY(MPI_Accumulate(&windows->live, live_fields, MPI_UINT64_T, app_rank(), offsetof(struct status, live),
                          live_fields, MPI_UINT64_T, MPI_REPLACE, win));
   APP_TRY(MPI_Win_flush(app_rank(), win));

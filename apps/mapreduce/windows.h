@@ -59,6 +59,7 @@ struct windows {
   struct live live; /* this rank's */
   uint64_t run;
   bool on_storage;
+  double looked; /* when the storage was looked at */
 };
 
 /* Allocate the windows and take up what they hold, or begin with nothing; tells job->done and, on rank 0, job->found.

@@ -138,7 +138,7 @@ def test_rules_put_the_windows_on_storage(mpi, path, launcher, small, scratch):
     folder, expected = small
     counts = scratch / "counts"
     env = {"SILL_WINDOWS": f"alloc_type=storage,storage_alloc_filename={scratch}/w%w.%r", "SILL_WINDOW_PATH": path}
-    words = command(scratch, "memory", "--checkpoint", "--counts", counts)
+    words = command(scratch, "memory", "--checkpoint", "--keep", "--counts", counts)
     first = launcher.run(mpi, [*words, folder], 2, env=env)
     assert first.code == 0, first.text()
     assert len(list(scratch.glob("w[0-2].[01]"))) == 4
