@@ -55,11 +55,16 @@ bool AccessPattern::seems_streamed(const Growth& growth) const {
 void AccessPattern::start_over(Advice advice) {
   advice_ = advice;
   seen_ = {};
+  settling_ = advice == Advice::random ? 2 : 0;
 }
 
 Advice AccessPattern::look(std::span<const std::uint64_t> resident) {
   const Growth growth = grow(resident);
   if (growth.pages == 0) return advice_;
+  if (settling_ > 0) {
+    --settling_;
+    return advice_;
+  }
   if (advice_ == Advice::normal) {
     if (patience_ > 0)
       --patience_;

@@ -41,6 +41,7 @@ class AccessPattern {
   std::vector<std::uint64_t> resident_;  // of the last sample
   std::vector<std::size_t> fronts_;      // the last chunk of each run that grew in the last sample with growth
   Growth seen_;                          // since the advice last changed or was confirmed
+  unsigned settling_ = 0;                // samples in which what was read ahead before may still come in
   unsigned patience_ = 0;                // samples for which random is not tried again
   unsigned next_patience_ = 8;
 };
