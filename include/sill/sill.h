@@ -51,8 +51,8 @@ typedef struct sill_win_stats {
 
 /* Make the storage of all ranks of `win` durable. Collective over the window's group: all that any rank stored or put,
  * and completed, before it came here. On a window without storage: MPI_SUCCESS, nothing to do.
- * Returns the error of the lowest failing rank (class MPI_ERR_NO_SPACE, MPI_ERR_IO, ...) on every rank; on a window over
- * memory of MPI_Alloc_mem (MPI_Win_create, MPI_Win_create_dynamic) each rank its own. */
+ * Returns the error of the lowest failing rank (class MPI_ERR_NO_SPACE, MPI_ERR_IO, ...) on every rank; on a window
+ * over memory of MPI_Alloc_mem (MPI_Win_create, MPI_Win_create_dynamic) each rank its own. */
 int sill_win_sync_all(MPI_Win win);
 
 /* Set *restored to 1 if this rank's storage held bytes before the window was allocated, else 0. Local. */
