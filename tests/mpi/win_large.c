@@ -4,9 +4,12 @@
 
 #include "windows.h"
 
-enum { bytes_each = (9 << 20) + 24, large_page = 2 << 20 };
+enum { bytes_each = (64 << 20) + 24, large_page = 2 << 20 };
 
 static unsigned char value_of(int rank, size_t at) { return (unsigned char)(rank * 31 + at * 7 + at / 4096); }
+
+/* All bytes near both ends, and one of each page or so between them. */
+static size_t next_place(size_t at) { return at < large_page || at + large_page >= bytes_each ? at + 1 : at + 4093; }
 
 /* The kernel maps stretches of 2 MiB at once only where address and offset agree. */
 static void check_address(const window_kind* kind, const void* base) {
@@ -21,16 +24,18 @@ static void try_kind(const window_kind* kind, int rank, int size) {
   check_address(kind, base);
   const int right = (rank + 1) % size;
   unsigned char* mine = malloc(bytes_each);
-  for (size_t i = 0; i < bytes_each; ++i) mine[i] = value_of(right, i);
+  CHECK(mine != NULL);
+  memset(mine, 0, bytes_each);
+  for (size_t i = 0; i < bytes_each; i = next_place(i)) mine[i] = value_of(right, i);
   MPI_Win_fence(0, win);
   MPI_Put(mine, bytes_each, MPI_BYTE, right, 0, bytes_each, MPI_BYTE, win);
   MPI_Win_fence(0, win);
-  for (size_t i = 0; i < bytes_each; ++i)
+  for (size_t i = 0; i < bytes_each; i = next_place(i))
     if (base[i] != value_of(rank, i)) check_failed(__FILE__, __LINE__, "byte %zu is wrong after a put", i);
   memset(mine, 0, bytes_each);
   MPI_Get(mine, bytes_each, MPI_BYTE, right, 0, bytes_each, MPI_BYTE, win);
   MPI_Win_fence(0, win);
-  for (size_t i = 0; i < bytes_each; ++i)
+  for (size_t i = 0; i < bytes_each; i = next_place(i))
     if (mine[i] != value_of(right, i)) check_failed(__FILE__, __LINE__, "byte %zu is wrong after a get", i);
   free(mine);
   close_window(kind, &win);
