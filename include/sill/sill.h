@@ -44,7 +44,7 @@ typedef struct sill_win_stats {
   uint64_t storage_bytes;  /* of the segment, on storage */
   uint64_t resident_bytes; /* of the storage part, in the page cache now; SILL_UNKNOWN before Linux 6.5 */
   uint64_t dirty_bytes;    /* of those, not yet on the device; SILL_UNKNOWN before Linux 6.5 */
-  uint64_t synced_bytes;   /* of those, written out by this rank's syncs so far; SILL_UNKNOWN before Linux 6.5 */
+  uint64_t synced_bytes;   /* of the storage part, written out by this rank's syncs; SILL_UNKNOWN before Linux 6.5 */
   uint64_t sync_count;     /* completed syncs of this rank */
   uint64_t sync_ns;        /* time this rank spent in them, nanoseconds */
 } sill_win_stats;

@@ -36,7 +36,7 @@ SILL_EXPORT int sill_win_sync_all(MPI_Win win) {
 SILL_EXPORT int sill_win_get_restored(MPI_Win win, int* restored) {
   const sill::mpi::Inside inside;
   if (win == MPI_WIN_NULL || !restored) return bad_argument("sill_win_get_restored: a null argument");
-  Window* window = sill::window::find(win);
+  const Window* window = sill::window::find(win);
   *restored = window && window->restored();
   return MPI_SUCCESS;
 }

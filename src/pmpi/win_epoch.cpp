@@ -6,7 +6,6 @@
 namespace {
 
 using sill::window::Access;
-
 using sill::window::Window;
 
 Window* rerouted(MPI_Win win) { return sill::window::any_rerouted() ? sill::window::find(win) : nullptr; }

@@ -10,7 +10,9 @@
 #include <csignal>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -67,7 +69,6 @@ struct Learning::Watched {
   };
 
   std::byte* address;
-  std::size_t length;
   const Source* source;
   std::uint64_t offset;
   std::size_t chunk;
@@ -184,7 +185,7 @@ Learning::Learning(std::byte* address, std::size_t length, const Source& source,
   const std::size_t chunk = chunk_bytes(length);
   const std::size_t chunks = (length + chunk - 1) / chunk;
   const std::size_t piece_bytes = (chunks + most_pieces - 1) / most_pieces * chunk;
-  std::unique_ptr<Watched, Forget> watched(new Watched{address, length, &source, offset, chunk, {}});
+  std::unique_ptr<Watched, Forget> watched(new Watched{address, &source, offset, chunk, {}});
   const std::uint64_t read_ahead = read_ahead_pages(source.device());
   for (std::size_t begin = 0; begin < length; begin += piece_bytes) {
     const std::size_t bytes = std::min(piece_bytes, length - begin);

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "storage/source.hpp"
 
@@ -18,9 +17,6 @@ class Learning {
   Learning() = default;
   Learning(std::byte* address, std::size_t length, const Source& source, std::uint64_t offset,
            std::uint64_t node_bytes);
-  Learning(Learning&&) noexcept = default;
-  Learning& operator=(Learning&&) noexcept = default;
-  ~Learning() = default;
 
   struct Watched;
 

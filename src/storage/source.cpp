@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "storage/file_lock.hpp"
 #include "storage/file_size_limit.hpp"
 #include "storage/file_system.hpp"
 
@@ -76,23 +77,6 @@ int open_or_create(const SourceConfig& config, bool exists, bool* created) {
   errno = ENOENT;  // a link that leads nowhere
   return -1;
 }
-
-// A lock of the open file; its own locks don't stand in its way. 0, EAGAIN if another holds one of the bytes, or
-// another errno where there are no locks.
-int set_lock(int fd, short type, off_t begin, off_t length, int command = F_OFD_SETLK) {
-  struct flock range = {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = begin;
-  range.l_len = length;
-  int error;
-  do error = ::fcntl(fd, command, &range) == 0 ? 0 : errno;
-  while (error == EINTR);
-  return error == EACCES ? EAGAIN : error;
-}
-
-// A byte no file has: who holds its lock may set the file's size.
-constexpr off_t growth_offset = (off_t{1} << 62) + 1;
 
 }  // namespace
 
@@ -250,12 +234,11 @@ Status Source::reserve(std::uint64_t offset, std::uint64_t length, Reserve how) 
 // Windows that grow one file at the same time take turns: a size that is set from an old look would cut the other's
 // bytes. Where there are no locks, that can't be helped.
 Status Source::grow(std::uint64_t end) const {
-  const int turn = set_lock(fd_, F_WRLCK, growth_offset, 1, F_OFD_SETLKW);
+  const Turn turn(fd_, growth_turn);
   struct stat found;
   int error = ::fstat(fd_, &found) == 0 ? 0 : errno;
   if (error == 0 && end > static_cast<std::uint64_t>(found.st_size) && ::ftruncate(fd_, static_cast<off_t>(end)) != 0)
     error = errno;
-  if (turn == 0 && set_lock(fd_, F_UNLCK, growth_offset, 1) != 0) log(LogLevel::debug, path_ + ": unlocking failed");
   return error == 0 ? Status() : errno_status(error, path_ + ": growing to " + std::to_string(end) + " bytes");
 }
 

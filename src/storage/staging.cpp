@@ -1,6 +1,5 @@
 #include "storage/staging.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,45 +8,14 @@
 #include <mutex>
 #include <vector>
 
+#include "storage/file_lock.hpp"
 #include "storage/file_size_limit.hpp"
 
 namespace sill::storage {
 namespace {
 
 constexpr std::size_t chunk = 1u << 18;
-constexpr std::size_t block = 1u << 12;        // the unit in which differences are written
-constexpr off_t turn_offset = off_t{1} << 62;  // a byte no file has: who holds its lock writes
-
-// Locks of an open file belong to all threads of a process, hence the mutex beside them.
-class Turn {
- public:
-  explicit Turn(const Source& source) : fd_(source.fd()), threads_(mutex()) { held_ = set(F_WRLCK); }
-  ~Turn() {
-    if (held_) set(F_UNLCK);
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex one;
-    return one;
-  }
-  bool set(short type) const {
-    struct flock range = {};
-    range.l_type = type;
-    range.l_whence = SEEK_SET;
-    range.l_start = turn_offset;
-    range.l_len = 1;
-    int result;
-    do result = ::fcntl(fd_, F_OFD_SETLKW, &range);
-    while (result != 0 && errno == EINTR);
-    return result == 0;
-  }
-  int fd_;
-  bool held_ = false;
-  std::lock_guard<std::mutex> threads_;
-};
+constexpr std::size_t block = 1u << 12;  // the unit in which differences are written
 
 Result<std::size_t> read_fully(const Source& source, std::uint64_t offset, char* to, std::size_t length) {
   std::size_t done = 0;
@@ -83,7 +51,10 @@ Status read_in(const Source& source, std::uint64_t offset, void* memory, std::si
 }
 
 Result<std::uint64_t> write_out(const Source& source, std::uint64_t offset, const void* memory, std::size_t length) {
-  const Turn turn(source);
+  // Locks of an open file belong to all threads of a process.
+  static std::mutex threads;
+  const std::lock_guard lock(threads);
+  const Turn turn(source.fd(), write_turn);
   const NoFileSizeSignal errors_only;
   const auto* from = static_cast<const char*>(memory);
   std::vector<char> there(std::min(length, chunk));

@@ -113,14 +113,6 @@ Status attach_store(storage::Source source, int rank, Window& window) {
   return segment->attach(window.hints().access_style, mine, window.name());
 }
 
-std::uint64_t mapped_on_node(const Window& window) {
-  std::uint64_t bytes = 0;
-  for (int rank = 0; rank < window.comm()->size; ++rank)
-    if (window.comm()->on_my_node(rank) && window.placements()[rank].mapped())
-      bytes += window.placements()[rank].storage_length;
-  return bytes;
-}
-
 // Attaches what can be seen of the window's storage from this process: its own, and its neighbours' on the node.
 Status attach_stores(Stores& stores, Window& window) {
   const mpi::OwnComm& own = *window.comm();
@@ -179,9 +171,9 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
     give_up(*window);
     return status;
   }
-  StoredSegment* segment = window->own_segment();
-  if (segment && asked.hints.learn && asked.hints.access_style == access_none) segment->learn(mapped_on_node(*window));
-  if (segment) describe_store(segment->source(), own->rank, window->placements(), asked.hints, fields, world_ranks);
+  window->learn();
+  if (StoredSegment* segment = window->own_segment())
+    describe_store(segment->source(), own->rank, window->placements(), asked.hints, fields, world_ranks);
   return window;
 }
 

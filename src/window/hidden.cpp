@@ -22,9 +22,16 @@ using storage::round_up;
 
 enum class Path { shared, allocate, create, direct };
 
-// Open MPI 4 begins segments inside a page; with any library this turns true when a base is seen to do so.
+// Open MPI 4 begins segments inside a page, and refuses MPI_Win_create by a single rank.
+bool is_open_mpi_4() { return mpi::version().library == mpi::Library::open_mpi && mpi::version().major < 5; }
+
+// MPICH 4 sends what goes into shared windows by active messages, at a tenth of the speed of its other windows, and its
+// MPI_Win_flush_all and MPI_Win_unlock_all may return before gets from such other windows are complete.
+bool is_mpich_4() { return mpi::version().library == mpi::Library::mpich && mpi::version().major < 5; }
+
+// With any library this turns true when a base is seen to begin inside a page.
 std::atomic<bool>& unaligned_seen() {
-  static std::atomic<bool> unaligned{mpi::version().library == mpi::Library::open_mpi && mpi::version().major < 5};
+  static std::atomic<bool> unaligned{is_open_mpi_4()};
   return unaligned;
 }
 
@@ -37,13 +44,9 @@ bool find_rdma_hardware() {
 }
 
 bool replaces_across_nodes(std::span<const Request> requests) {
-  if (mpi::version().library != mpi::Library::mpich || mpi::version().major < 5) return false;
+  if (mpi::version().library != mpi::Library::mpich || is_mpich_4()) return false;
   return std::none_of(requests.begin(), requests.end(), [](const Request& request) { return request.rdma_hardware; });
 }
-
-// MPICH 4 sends what goes into shared windows by active messages, at a tenth of the speed of its other windows, and its
-// MPI_Win_flush_all and MPI_Win_unlock_all may return before gets from such other windows are complete.
-bool is_mpich_4() { return mpi::version().library == mpi::Library::mpich && mpi::version().major < 5; }
 
 bool shared_memory_suffices(std::span<const Request> requests) {
   std::uint64_t asked = 0;
@@ -59,9 +62,7 @@ Result<Path> choose_path(const mpi::OwnComm& own, std::span<const Request> reque
   const bool one_node = own.node_count == 1;
   if (call.shared && !one_node)
     return Status(Cause::unsupported, "MPI_Win_allocate_shared: the communicator spans several nodes");
-  // Open MPI 4 refuses MPI_Win_create by a single rank.
-  const bool cannot_create =
-      own.size == 1 && mpi::version().library == mpi::Library::open_mpi && mpi::version().major < 5;
+  const bool cannot_create = own.size == 1 && is_open_mpi_4();
   if (call.shared || cannot_create) return Path::shared;
   const bool native_works = one_node || replaces_across_nodes(requests);
   switch (requests[0].path) {

@@ -70,7 +70,7 @@ Status attach_memory(Memory& memory, storage::Source source, const Placement& pl
   memory.segment = std::make_unique<StoredSegment>(std::move(source), extent);
   if (Status status = memory.segment->attach(memory.hints.access_style, true, fields.window); !status.ok())
     return undone(memory.segment->source(), status);
-  if (memory.hints.learn && memory.hints.access_style == access_none) memory.segment->learn(extent.length);
+  memory.segment->learn(memory.hints, extent.length);
   const std::array world_ranks = {fields.rank};
   describe_store(memory.segment->source(), 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
   return {};
@@ -83,6 +83,13 @@ std::shared_ptr<Memory> holder_of(const void* address) {
   if (after == all.begin()) return nullptr;
   const auto& [base, memory] = *std::prev(after);
   return static_cast<const std::byte*>(address) < base + memory->size ? memory : nullptr;
+}
+
+// What the program asked to become of its file.
+Status finish(const Memory& memory) {
+  if (!memory.segment) return {};
+  if (!memory.hints.unlink) return memory.hints.discard ? Status() : memory.segment->sync(nullptr);
+  return storage::remove_file(memory.segment->source());
 }
 
 }  // namespace
@@ -120,17 +127,6 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
   memories().emplace(base, memory);
   return {};
 }
-
-namespace {
-
-// What the program asked to become of its file.
-Status finish(const Memory& memory) {
-  if (!memory.segment) return {};
-  if (!memory.hints.unlink) return memory.hints.discard ? Status() : memory.segment->sync(nullptr);
-  return storage::remove_file(memory.segment->source());
-}
-
-}  // namespace
 
 Status free_memory(void* base, bool* known) {
   std::unique_lock lock(memories_mutex);

@@ -62,6 +62,11 @@ std::vector<Stretch> stretches(std::span<const Placement> placements) {
   return all;
 }
 
+// How far an address lies behind a boundary, if the byte at `begin` behind it is to be congruent with its file offset.
+std::uint64_t shift_for(std::uint64_t begin, std::uint64_t file_offset, std::uint64_t align) {
+  return (file_offset + align - begin % align) % align;
+}
+
 // Segments without gaps have one common shift. They can be mapped if with it no page belongs to two stores, or to a
 // store and memory.
 void place_contiguous(std::span<Placement> placements, std::uint64_t page) {
@@ -72,7 +77,7 @@ void place_contiguous(std::span<Placement> placements, std::uint64_t page) {
   std::uint64_t longest = 0;
   for (const Stretch& stretch : all) longest = std::max(longest, stretch.end - stretch.begin);
   const std::uint64_t align = alignment(longest, page);
-  const std::uint64_t shift = (all.front().file_offset + align - all.front().begin % align) % align;
+  const std::uint64_t shift = shift_for(all.front().begin, all.front().file_offset, align);
   const bool mappable = std::all_of(all.begin(), all.end(), [&](const Stretch& stretch) {
     const bool congruent = (shift + stretch.begin) % page == stretch.file_offset % page;
     const bool begins_clean = stretch.begin == 0 || (shift + stretch.begin) % page == 0;
@@ -90,8 +95,7 @@ void place_apart(Placement& placement, std::uint64_t page) {
   if (placement.storage_begin > 0 && placement.file_offset % page != 0) placement.staged = true;
   if (!placement.mapped()) return;
   placement.align = alignment(placement.storage_length, page);
-  placement.shift =
-      (placement.file_offset + placement.align - placement.storage_begin % placement.align) % placement.align;
+  placement.shift = shift_for(placement.storage_begin, placement.file_offset, placement.align);
 }
 
 template <class Value, class Name>
@@ -207,10 +211,10 @@ Status check_overlap(std::span<const Placement> placements) {
     const bool same = furthest && furthest->leader == placement.leader;
     const bool overlaps = same && furthest->file_offset + furthest->storage_length > placement.file_offset;
     if (overlaps && (placement.staged || furthest->staged))
-      return {Cause::bad_hint,
-              "storage_alloc_layout=overlap: rank " + std::to_string(rank) +
-                  " shares bytes of its file with another rank, but they can't be mapped (storage_alloc_engine, or an "
-                  "offset or segments that don't fit pages)"};
+      return {Cause::bad_hint, "storage_alloc_layout, storage_alloc_offset: ranks " +
+                                   std::to_string(furthest - placements.data()) + " and " + std::to_string(rank) +
+                                   " share bytes of a file, but these can't be mapped (storage_alloc_engine, or an "
+                                   "offset or segments that don't fit pages)"};
     if (!same || furthest->file_offset + furthest->storage_length < placement.file_offset + placement.storage_length)
       furthest = &placement;
   }

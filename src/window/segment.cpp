@@ -47,8 +47,8 @@ Status StoredSegment::advise(unsigned access_style) {
   return storage::advise(pages.address, pages.length, access_style);
 }
 
-void StoredSegment::learn(std::uint64_t node_bytes) {
-  if (extent_.staged) return;
+void StoredSegment::learn(const WindowHints& hints, std::uint64_t node_bytes) {
+  if (extent_.staged || !hints.learn || hints.access_style != access_none) return;
   const Pages pages = pages_of(extent_);
   learning_ = storage::Learning(pages.address, pages.length, source_, pages.offset, node_bytes);
 }

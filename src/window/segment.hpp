@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/hints.hpp"
 #include "base/status.hpp"
 #include "storage/fault_guard.hpp"
 #include "storage/learner.hpp"
@@ -41,9 +42,9 @@ class StoredSegment {
   Status sync(SyncCounts* counts) { return sync(extent_.address, extent_.address + extent_.length, counts); }
   // An access style ends the learning.
   Status advise(unsigned access_style);
-  // Lets the mapping learn how it is accessed, if the `node_bytes` of storage that the window's ranks on this node map
-  // don't fit into memory.
-  void learn(std::uint64_t node_bytes);
+  // Lets the mapping learn how it is accessed, if the hints leave that open and the `node_bytes` of storage that the
+  // window's ranks on this node map don't fit into memory.
+  void learn(const WindowHints& hints, std::uint64_t node_bytes);
   // To be called before the mapping goes.
   void stop_learning() { learning_ = {}; }
 

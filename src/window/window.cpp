@@ -133,12 +133,12 @@ StoredSegment* Window::own_segment() const {
   return allocated() && !ranges_.empty() && ranges_.front().own ? ranges_.front().segment.get() : nullptr;
 }
 
-bool Window::has_storage() {
+bool Window::has_storage() const {
   const std::lock_guard lock(mutex_);
   return !ranges_.empty();
 }
 
-std::vector<Window::Range> Window::ranges() {
+std::vector<Window::Range> Window::ranges() const {
   const std::lock_guard lock(mutex_);
   return ranges_;
 }
@@ -175,7 +175,7 @@ Status Window::sync_ranges(const std::vector<Range>& ranges) {
   return first;
 }
 
-bool Window::restored() {
+bool Window::restored() const {
   const std::lock_guard lock(mutex_);
   return std::any_of(ranges_.begin(), ranges_.end(),
                      [](const Range& range) { return range.own && range.segment->extent().restored; });
@@ -206,6 +206,15 @@ Window::Stats Window::stats() {
   return stats;
 }
 
+void Window::learn() {
+  StoredSegment* own = own_segment();
+  if (!own) return;
+  std::uint64_t node_bytes = 0;
+  for (int target = 0; target < comm()->size; ++target)
+    if (comm()->on_my_node(target) && placements()[target].mapped()) node_bytes += placements()[target].storage_length;
+  own->learn(allocation_.hints, node_bytes);
+}
+
 Status Window::advise(unsigned access_style) {
   for (const Range& range : ranges())
     if (Status status = range.segment->advise(access_style); !status.ok()) return status;
@@ -214,10 +223,9 @@ Status Window::advise(unsigned access_style) {
 
 Status Window::close() {
   if (!allocated()) return {};
-  // Nobody may still be putting into a segment that is being synced for the last time.
   const bool keep = !allocation_.hints.discard && !allocation_.hints.unlink;
-  const int code = mpi::below().Barrier(comm()->comm);
-  Status status = mpi::from_code(code, "MPI_Barrier");
+  // Nobody may still be putting into a segment that is being synced for the last time.
+  Status status = mpi::from_code(mpi::below().Barrier(comm()->comm), "MPI_Barrier");
   if (status.ok() && keep) status = sync_own();
   // A rank that is alone may have its memory from the library's heap, which must get back plain memory.
   StoredSegment* own = own_segment();
@@ -235,9 +243,10 @@ void Window::reopen(MPI_Win win) {
     log(LogLevel::error, mpi::from_code(code, "MPI_Win_set_attr").message());
   ++generation;
   StoredSegment* own = own_segment();
-  if (!own || own->extent().staged || !comm()->alone_on_node()) return;
-  if (const Status status = own->attach(allocation_.hints.access_style, true, allocation_.name); !status.ok())
-    log(LogLevel::error, status.message());
+  if (own && !own->extent().staged && comm()->alone_on_node())
+    if (const Status status = own->attach(allocation_.hints.access_style, true, allocation_.name); !status.ok())
+      log(LogLevel::error, status.message());
+  learn();
 }
 
 Status Window::finish() {

@@ -51,7 +51,7 @@ class Window {
   int rank() const { return allocation_.comm ? allocation_.comm->rank : 0; }
   const std::string& name() const { return allocation_.name; }
   const std::string& path() const { return path_; }
-  bool restored();
+  bool restored() const;
   // This rank's numbers.
   Stats stats();
   const std::vector<Placement>& placements() const { return allocation_.placements; }
@@ -86,7 +86,7 @@ class Window {
                  const std::byte* end);
   void drop_range(const void* attached);
   bool rerouted() const { return hidden().translated || hidden().direct || hidden().flush_each; }
-  bool has_storage();
+  bool has_storage() const;
   // This rank's storage, of a window that Sill allocated; nullptr if it has none.
   StoredSegment* own_segment() const;
 
@@ -94,6 +94,8 @@ class Window {
   Status sync();
   // The same for all ranks. Collective on a window that Sill allocated, where all get the same result; else local.
   Status sync_all();
+  // Lets this rank's storage learn how it is accessed, if the hints leave that open.
+  void learn();
   // Passes a changed access_style to the kernel.
   Status advise(unsigned access_style);
   // Makes the window ready for being freed: the last sync. Collective; all ranks get the same result.
@@ -116,7 +118,7 @@ class Window {
     MPI_Aint unit;
     MPI_Aint shift;
   };
-  std::vector<Range> ranges();
+  std::vector<Range> ranges() const;
   Status sync_own();
   Status sync_ranges(const std::vector<Range>& ranges);
 
@@ -125,7 +127,7 @@ class Window {
   std::vector<Way> ways_;  // per rank, if displacements are translated
   std::unique_ptr<Access> access_;
   std::string path_;           // of this rank's own store, for tables
-  std::mutex mutex_;           // guards ranges_ and path_ while memory is attached and detached
+  mutable std::mutex mutex_;   // guards ranges_ and path_ while memory is attached and detached
   std::vector<Range> ranges_;  // own storage first
   SyncCounts counts_;
 };

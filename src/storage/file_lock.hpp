@@ -1,0 +1,31 @@
+#pragma once
+// Locks of bytes of an open file (open-file-description locks): held by all threads of whoever opened it, and given
+// back by the kernel when the file is closed, however the process ends.
+#include <fcntl.h>
+
+namespace sill::storage {
+
+// Takes (F_WRLCK) or gives back (F_UNLCK) bytes, 0 for the length meaning to the end; locks of this open file don't
+// stand in its way. `command` F_OFD_SETLKW waits. 0, EAGAIN if another holds one of the bytes, or another errno where
+// there are no locks.
+int set_lock(int fd, short type, off_t begin, off_t length, int command = F_OFD_SETLK);
+
+// Bytes no file has: who holds the lock of one may do what it stands for.
+constexpr off_t write_turn = off_t{1} << 62;   // write the differences of a staged segment
+constexpr off_t growth_turn = write_turn + 1;  // set the file's size
+
+// While it lives, this process has the turn. Where there are no locks, all have it.
+class Turn {
+ public:
+  Turn(int fd, off_t byte);
+  ~Turn();
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  int fd_;
+  off_t byte_;
+  bool held_;
+};
+
+}  // namespace sill::storage
