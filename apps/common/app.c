@@ -166,10 +166,8 @@ void app_check(int mpi_code, const char* call) {
   if (mpi_code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "unknown error";
   int length = 0;
-  const char* said = app_has_sill() ? sill_error_string() : "";
   MPI_Error_string(mpi_code, text, &length);
-  /* Sill's own is whole where MPI's is cut; an error of the MPI library leaves an old one of Sill's behind. */
-  app_fail("%s: %s", call, strncmp(said, text, 40) == 0 ? said : text);
+  app_fail("%s: %s", call, text);
 }
 
 void* app_allocate(size_t bytes) {

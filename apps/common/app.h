@@ -25,7 +25,7 @@ enum app_kind {
 /* --NAME ARGUMENT or --NAME=ARGUMENT. The value before parsing is the default that --help shows. */
 struct app_option {
   const char* name;
-  const char* argument; /* its placeholder in --help; NULL for a flag */
+  const char* argument; /* what --help calls its value; NULL for a flag */
   enum app_kind kind;
   void* value;
   const char* help; /* NULL: for tests, not in --help */

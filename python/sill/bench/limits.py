@@ -36,7 +36,7 @@ def limited(limit: int, groups: bool = True, root: Path = Path("/sys/fs/cgroup")
     """A limit in bytes for all ranks together, 0 for none.
 
     `groups=False`: the ranks run elsewhere (srun), where a group made here is of no use. The variable binds what Sill
-    puts into memory with storage_alloc_factor=auto, and nothing else: no page cache, no memory windows.
+    puts into memory with storage_alloc_factor=auto and makes its windows learn; no page cache, no memory windows.
     """
     if limit == 0:
         yield NONE

@@ -56,6 +56,14 @@ class FaultGuardTest : public testing::Test {
     std::filesystem::resize_file(folder_ / "w", 0);
     window.region.data()[page_size()] = std::byte{1};
   }
+  // The same to a mapping that is no window.
+  void fault_elsewhere() {
+    const Source other = test::open_reserved(folder_ / "other", 0, page_size());
+    const auto region = Region::reserve(page_size());
+    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, access_none).ok()) ::_exit(5);
+    std::filesystem::resize_file(folder_ / "other", 0);
+    region.value().data()[0] = std::byte{1};
+  }
   void expect_said(const std::string& output) {
     EXPECT_EQ(std::ranges::count(output, '\n'), 1) << output;
     EXPECT_NE(output.find("w7"), std::string::npos) << output;
@@ -124,11 +132,7 @@ TEST_F(FaultGuardTest, AHandlerThatEndsTheProgramIsObeyed) {
 TEST_F(FaultGuardTest, OtherFaultsAreThePrograms) {
   const auto outcome = test::run_child([&] {
     const Window window = open();
-    const Source other = test::open_reserved(folder_ / "other", 0, page_size());
-    const auto region = Region::reserve(page_size());
-    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, access_none).ok()) ::_exit(5);
-    std::filesystem::resize_file(folder_ / "other", 0);
-    region.value().data()[0] = std::byte{1};
+    fault_elsewhere();
   });
   EXPECT_EQ(outcome.status, ended_by_bus);
   EXPECT_EQ(outcome.output, "");
@@ -253,11 +257,7 @@ TEST_F(FaultGuardTest, AFaultElsewhereThatIsIgnoredEndsTheProgram) {
     ::alarm(20);
     set_handler(SIG_IGN);
     const Window window = open();
-    const Source other = test::open_reserved(folder_ / "other", 0, page_size());
-    const auto region = Region::reserve(page_size());
-    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, access_none).ok()) ::_exit(5);
-    std::filesystem::resize_file(folder_ / "other", 0);
-    region.value().data()[0] = std::byte{1};
+    fault_elsewhere();
   });
   EXPECT_EQ(outcome.status, ended_by_bus);
   EXPECT_EQ(outcome.output, "");
