@@ -12,9 +12,14 @@ from command_support import ROOT
 
 SETUP = ROOT / "tools" / "setup"
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / ".venv" / ".sill-setup").is_file(), reason="this checkout was not set up by make"
-)
+
+def set_up_here() -> bool:
+    """Whether make set up this very checkout: tools/setup would clear a .venv that is another one's."""
+    note = ROOT / ".venv" / ".sill-setup"
+    return note.is_file() and not (ROOT / ".venv").is_symlink() and note.read_text().startswith(f"{ROOT} ")
+
+
+pytestmark = pytest.mark.skipif(not set_up_here(), reason="this checkout was not set up by make")
 
 
 def run(*command, env=None, **more):
@@ -81,6 +86,18 @@ def test_a_path_with_spaces_is_refused_at_once(tmp_path):
     assert result.returncode == 1
     assert "spaces" in result.stderr
     assert list((tmp_path / "a b").iterdir()) == [tmp_path / "a b" / "tools"]
+
+
+@pytest.mark.parametrize("name", [".venv", ".mpi"])
+def test_folders_of_another_checkout_are_left_alone(name, checkout, tmp_path):
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "kept").write_text("kept")
+    (checkout / name).symlink_to(theirs)
+    result = run("bash", checkout / "tools" / "setup")
+    assert result.returncode == 1
+    assert f"{name} is a link to {theirs}" in result.stderr
+    assert [path.name for path in theirs.iterdir()] == ["kept"]
 
 
 def test_make_help_lists_every_target():
