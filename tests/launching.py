@@ -61,6 +61,15 @@ def program(mpi: mpis.Mpi, name: str) -> Path:
     return path
 
 
+def patience(mpi: mpis.Mpi) -> list[Path]:
+    """What is preloaded so that waiting ranks leave the core to others; Open MPI is told by `surroundings`."""
+    if mpi.family == "ompi":
+        return []
+    path = BUILD / "lib" / "libsill-test-yield.so"
+    assert path.exists(), f"{path} is missing: run make"
+    return [path]
+
+
 def surroundings(mpi: mpis.Mpi, extra: Mapping[str, str]) -> dict[str, str]:
     """The environment of a job: no rules of the developer's, and what the MPI wants as root."""
     kept = {
@@ -69,6 +78,7 @@ def surroundings(mpi: mpis.Mpi, extra: Mapping[str, str]) -> dict[str, str]:
         if not k.startswith(("SILL_", "MPI4PY_")) and k not in ("LD_PRELOAD", "TMPDIR")
     }
     kept["XDG_CONFIG_HOME"] = "/dev/null/none"  # nor a sill.toml of theirs
+    kept["OMPI_MCA_mpi_yield_when_idle"] = "1"  # several jobs share the cores
     if os.geteuid() == 0:
         kept.update(mpi.root_env)
     return {**kept, **extra}
@@ -223,7 +233,7 @@ class Launcher:
         extra = {"SILL_TEST_DIR": str(self.scratch), "SILL_JOB_ID": "test", **(env or {})}
         if sill:
             extra["SILL_TEST_ACTIVE"] = "1"
-        preload = [*before, *([library(mpi)] if sill and not linked else []), *behind]
+        preload = [*before, *([library(mpi)] if sill and not linked else []), *behind, *patience(mpi)]
         command = command_line(mpi, ranks, words, preload)
         return Job(command, surroundings(mpi, extra), prefix, **popen)
 
