@@ -179,7 +179,7 @@ constexpr std::array<std::string_view, 1> unit_aliases = {"stripe_size"};
 using Value = std::string_view;
 using Hints = WindowHints;
 
-const std::array<HintRow, 15> rows = {{
+const std::array<HintRow, 17> rows = {{
     {.key = "alloc_type",
      .values = "memory, storage",
      .default_value = "memory",
@@ -329,6 +329,24 @@ const std::array<HintRow, 15> rows = {{
      .collective = false,
      .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.learn); },
      .format = [](const Hints& hints) { return name_of(boolean_names, hints.learn); }},
+    {.key = "storage_alloc_large_pages",
+     .values = "true, false",
+     .default_value = "true",
+     .unit = "",
+     .aliases = {},
+     .help = "Read, map and write segments of 64 MiB and more by 2 MiB; not if access_style has random.",
+     .collective = false,
+     .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.large_pages); },
+     .format = [](const Hints& hints) { return name_of(boolean_names, hints.large_pages); }},
+    {.key = "storage_alloc_write_behind",
+     .values = "true, false",
+     .default_value = "true",
+     .unit = "",
+     .aliases = {},
+     .help = "Start to write what was filled before the next sync, in segments of 64 MiB and more on files.",
+     .collective = false,
+     .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.write_behind); },
+     .format = [](const Hints& hints) { return name_of(boolean_names, hints.write_behind); }},
 }};
 
 }  // namespace

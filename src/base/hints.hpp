@@ -55,6 +55,8 @@ struct WindowHints {
   Engine engine = Engine::mapped;
   Layout layout = Layout::consecutive;
   bool learn = true;
+  bool large_pages = true;
+  bool write_behind = true;
 };
 
 using HintPairs = std::vector<std::pair<std::string, std::string>>;

@@ -85,7 +85,7 @@ Status change_hints(Window& window, MPI_Info info) {
   hints.discard = mine.discard;
   const bool advise = hints.access_style != changed.value().access_style;
   hints.access_style = changed.value().access_style;
-  return sill::mpi::agree(window.comm()->comm, advise ? window.advise(hints.access_style) : Status());
+  return sill::mpi::agree(window.comm()->comm, advise ? window.advise() : Status());
 }
 
 template <class Next>

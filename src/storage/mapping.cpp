@@ -55,12 +55,16 @@ Region::~Region() {
   if (data_) ::munmap(data_, length_);
 }
 
-Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, unsigned access_style) {
+bool takes_large_pages(const void* address, std::size_t length, std::uint64_t offset) {
+  return length >= long_mapping && (reinterpret_cast<std::uintptr_t>(address) - offset) % large_page == 0;
+}
+
+Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, const Usage& usage) {
   if (length == 0) return {};
   if (::mmap(address, length, read_write, MAP_SHARED | MAP_FIXED, source.fd(), static_cast<off_t>(offset)) ==
       MAP_FAILED)
     return errno_status(errno, source.path() + ": mapping " + std::to_string(length) + " bytes");
-  return access_style ? advise(address, length, access_style) : Status();
+  return usage.access_style || usage.large_pages ? advise(address, length, usage) : Status();
 }
 
 Status unmap_over(void* address, std::size_t length) {
@@ -70,8 +74,12 @@ Status unmap_over(void* address, std::size_t length) {
   return {};
 }
 
-Status advise(void* address, std::size_t length, unsigned access_style) {
-  if (length == 0 || ::madvise(address, length, kernel_advice(access_style)) == 0) return {};
+Status advise(void* address, std::size_t length, const Usage& usage) {
+  if (length == 0) return {};
+  const bool random = usage.access_style & access_random;
+  // A kernel without large pages refuses, and does well with small ones.
+  if (usage.large_pages) (void)::madvise(address, length, random ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+  if (::madvise(address, length, kernel_advice(usage.access_style)) == 0) return {};
   return errno_status(errno, "access_style: madvise");
 }
 

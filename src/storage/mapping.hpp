@@ -15,6 +15,17 @@ std::size_t page_size();
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 constexpr std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) { return value / unit * unit; }
 
+// The kernel reads, maps and writes stretches of up to this many bytes as one, where address and offset in the file are
+// congruent and it is told to. In mappings shorter than the second, that isn't worth its price.
+constexpr std::uint64_t large_page = std::uint64_t{2} << 20;
+constexpr std::uint64_t long_mapping = std::uint64_t{64} << 20;
+
+// How a mapping will be used.
+struct Usage {
+  unsigned access_style = access_none;  // AccessStyle bits
+  bool large_pages = false;             // unless the access is random
+};
+
 // Address space with anonymous memory behind it, given back at destruction.
 class Region {
  public:
@@ -34,14 +45,17 @@ class Region {
 };
 
 // Puts the pages of `source` from `offset` on at `address`, in place of what is there. All page-aligned, but for
-// `length`, which may end inside a page. `access_style` (AccessStyle) becomes the kernel's advice.
-Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, unsigned access_style);
+// `length`, which may end inside a page.
+Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, const Usage& usage);
 
 // Puts fresh anonymous memory back at a page-aligned place.
 Status unmap_over(void* address, std::size_t length);
 
-// Tells the kernel how a mapping will be used.
-Status advise(void* address, std::size_t length, unsigned access_style);
+// Whether large pages fit a mapping.
+bool takes_large_pages(const void* address, std::size_t length, std::uint64_t offset);
+
+// Tells the kernel how a mapping, or a part of one, will be used.
+Status advise(void* address, std::size_t length, const Usage& usage);
 
 // Writes what is dirty in a mapping to the device; returns when it is there. `path` is for the message.
 Status sync_mapping(void* address, std::size_t length, const std::string& path);

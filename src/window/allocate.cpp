@@ -110,7 +110,7 @@ Status attach_store(storage::Source source, int rank, Window& window) {
   }
   auto segment = std::make_shared<StoredSegment>(std::move(source), extent);
   window.add(segment, mine);
-  return segment->attach(window.hints().access_style, mine, window.name());
+  return segment->attach(window.hints(), mine, window.name());
 }
 
 // Attaches what can be seen of the window's storage from this process: its own, and its neighbours' on the node.
@@ -171,7 +171,7 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
     give_up(*window);
     return status;
   }
-  window->learn();
+  window->watch();
   if (StoredSegment* segment = window->own_segment())
     describe_store(segment->source(), own->rank, window->placements(), asked.hints, fields, world_ranks);
   return window;

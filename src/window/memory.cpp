@@ -68,9 +68,9 @@ Status attach_memory(Memory& memory, storage::Source source, const Placement& pl
                                      placement.storage_length, placement.file_offset, placement.staged,
                                      source.size_at_open() > placement.file_offset};
   memory.segment = std::make_unique<StoredSegment>(std::move(source), extent);
-  if (Status status = memory.segment->attach(memory.hints.access_style, true, fields.window); !status.ok())
+  if (Status status = memory.segment->attach(memory.hints, true, fields.window); !status.ok())
     return undone(memory.segment->source(), status);
-  memory.segment->learn(memory.hints, extent.length);
+  memory.segment->watch(memory.hints, extent.length);
   const std::array world_ranks = {fields.rank};
   describe_store(memory.segment->source(), 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
   return {};

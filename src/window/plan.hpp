@@ -7,6 +7,7 @@
 
 #include "base/hints.hpp"
 #include "base/status.hpp"
+#include "storage/mapping.hpp"
 #include "storage/source.hpp"
 
 namespace sill::window {
@@ -64,13 +65,11 @@ struct Opened {
   int path_length = 0;
 };
 
-// What addresses and offsets in the file should agree in: the kernel maps stretches of up to 2 MiB by one fault, but
-// only where both are congruent; elsewhere each page is a fault of its own, which may take 15 us. Being congruent costs
-// 3 ns in each RMA call (translated displacements), so short segments, whose pages fault seldom, are not.
-constexpr std::uint64_t large_page = std::uint64_t{2} << 20;
-constexpr std::uint64_t long_segment = std::uint64_t{64} << 20;
+// What addresses and offsets in the file should agree in, for large pages: elsewhere each page is a fault of its own,
+// which may take 15 us. Being congruent costs 3 ns in each RMA call (translated displacements), so short segments,
+// whose pages fault seldom, are not.
 constexpr std::uint64_t alignment(std::uint64_t storage_length, std::uint64_t page) {
-  return storage_length >= long_segment && large_page > page ? large_page : page;
+  return storage_length >= storage::long_mapping && storage::large_page > page ? storage::large_page : page;
 }
 
 // Where one segment lies. Offsets within the segment are bytes from its base.

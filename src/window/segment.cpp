@@ -21,13 +21,18 @@ Pages pages_of(const StoredSegment::Extent& extent) {
   return {extent.address - lead, extent.length + lead, extent.offset - lead};
 }
 
+storage::Usage usage_of(const WindowHints& hints, const Pages& pages) {
+  const bool large = hints.large_pages && storage::takes_large_pages(pages.address, pages.length, pages.offset);
+  return {hints.access_style, large};
+}
+
 }  // namespace
 
-Status StoredSegment::attach(unsigned access_style, bool own, const std::string& window_name) {
+Status StoredSegment::attach(const WindowHints& hints, bool own, const std::string& window_name) {
   if (extent_.staged)
     return own ? storage::read_in(source_, extent_.offset, extent_.address, extent_.length) : Status();
   const Pages pages = pages_of(extent_);
-  Status status = storage::map_over(pages.address, pages.length, source_, pages.offset, access_style);
+  Status status = storage::map_over(pages.address, pages.length, source_, pages.offset, usage_of(hints, pages));
   if (status.ok()) guard_ = storage::FaultGuard(pages.address, pages.length, window_name, source_.path());
   return status;
 }
@@ -35,22 +40,27 @@ Status StoredSegment::attach(unsigned access_style, bool own, const std::string&
 Status StoredSegment::detach() {
   if (extent_.staged) return {};
   const Pages pages = pages_of(extent_);
-  stop_learning();
+  unwatch();
   guard_ = {};
   return storage::unmap_over(pages.address, pages.length);
 }
 
-Status StoredSegment::advise(unsigned access_style) {
+Status StoredSegment::advise(const WindowHints& hints) {
   if (extent_.staged) return {};
   const Pages pages = pages_of(extent_);
-  if (access_style != access_none) stop_learning();
-  return storage::advise(pages.address, pages.length, access_style);
+  unwatch();
+  return storage::advise(pages.address, pages.length, usage_of(hints, pages));
 }
 
-void StoredSegment::learn(const WindowHints& hints, std::uint64_t node_bytes) {
-  if (extent_.staged || !hints.learn || hints.access_style != access_none) return;
+void StoredSegment::watch(const WindowHints& hints, std::uint64_t node_bytes) {
+  if (extent_.staged) return;
   const Pages pages = pages_of(extent_);
-  learning_ = storage::Learning(pages.address, pages.length, source_, pages.offset, node_bytes);
+  storage::Care care;
+  care.learn = hints.learn && hints.access_style == access_none;
+  care.write_behind = hints.write_behind && !(hints.access_style & access_random);
+  care.large_pages = usage_of(hints, pages).large_pages;
+  care.node_bytes = node_bytes;
+  watch_ = storage::Watch(pages.address, pages.length, source_, pages.offset, care);
 }
 
 Status StoredSegment::sync(const std::byte* begin, const std::byte* end, SyncCounts* counts) {
@@ -73,6 +83,7 @@ Status StoredSegment::sync_mapped(std::byte* begin, std::uint64_t length, SyncCo
   const auto offset = extent_.offset + static_cast<std::uint64_t>(begin - extent_.address);
   const auto before = counts ? storage::cache_use(source_, offset, length) : std::nullopt;
   Status status = storage::sync_mapping(begin, length, source_.path());
+  watch_.synced();
   if (!counts || !status.ok()) return status;
   if (before)
     counts->bytes += before->dirty;

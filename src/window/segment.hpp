@@ -8,8 +8,9 @@
 #include "base/hints.hpp"
 #include "base/status.hpp"
 #include "storage/fault_guard.hpp"
-#include "storage/learner.hpp"
+#include "storage/mapping.hpp"
 #include "storage/source.hpp"
+#include "storage/watcher.hpp"
 
 namespace sill::window {
 
@@ -34,19 +35,19 @@ class StoredSegment {
 
   // Brings the store to the extent's address: pages for a mapped one; its bytes for a staged one, if this process owns
   // it.
-  Status attach(unsigned access_style, bool own, const std::string& window_name);
+  Status attach(const WindowHints& hints, bool own, const std::string& window_name);
   // Puts anonymous memory back in place of a mapped extent.
   Status detach();
   // Makes the bytes of [begin, end) that lie in the extent durable, and counts them if asked to.
   Status sync(const std::byte* begin, const std::byte* end, SyncCounts* counts);
   Status sync(SyncCounts* counts) { return sync(extent_.address, extent_.address + extent_.length, counts); }
-  // An access style ends the learning.
-  Status advise(unsigned access_style);
-  // Lets the mapping learn how it is accessed, if the hints leave that open and the `node_bytes` of storage that the
-  // window's ranks on this node map don't fit into memory.
-  void learn(const WindowHints& hints, std::uint64_t node_bytes);
+  // Passes a changed access_style on; ends the watching.
+  Status advise(const WindowHints& hints);
+  // Has the mapping watched as the hints want it: it learns how it is accessed if the `node_bytes` of storage that the
+  // window's ranks on this node map don't fit into memory, and is written behind.
+  void watch(const WindowHints& hints, std::uint64_t node_bytes);
   // To be called before the mapping goes.
-  void stop_learning() { learning_ = {}; }
+  void unwatch() { watch_ = {}; }
 
   storage::Source& source() { return source_; }
   const Extent& extent() const { return extent_; }
@@ -57,7 +58,7 @@ class StoredSegment {
   storage::Source source_;
   Extent extent_;
   storage::FaultGuard guard_;
-  storage::Learning learning_;
+  storage::Watch watch_;
   std::atomic<bool> name_durable_{false};
 };
 

@@ -206,18 +206,19 @@ Window::Stats Window::stats() {
   return stats;
 }
 
-void Window::learn() {
+void Window::watch() {
   StoredSegment* own = own_segment();
   if (!own) return;
   std::uint64_t node_bytes = 0;
   for (int target = 0; target < comm()->size; ++target)
     if (comm()->on_my_node(target) && placements()[target].mapped()) node_bytes += placements()[target].storage_length;
-  own->learn(allocation_.hints, node_bytes);
+  own->watch(allocation_.hints, node_bytes);
 }
 
-Status Window::advise(unsigned access_style) {
+Status Window::advise() {
   for (const Range& range : ranges())
-    if (Status status = range.segment->advise(access_style); !status.ok()) return status;
+    if (Status status = range.segment->advise(allocation_.hints); !status.ok()) return status;
+  watch();
   return {};
 }
 
@@ -229,7 +230,7 @@ Status Window::close() {
   if (status.ok() && keep) status = sync_own();
   // A rank that is alone may have its memory from the library's heap, which must get back plain memory.
   StoredSegment* own = own_segment();
-  if (own) own->stop_learning();
+  if (own) own->unwatch();
   if (own && comm()->alone_on_node()) {
     const Status detached = own->detach();
     if (status.ok()) status = detached;
@@ -244,9 +245,9 @@ void Window::reopen(MPI_Win win) {
   ++generation;
   StoredSegment* own = own_segment();
   if (own && !own->extent().staged && comm()->alone_on_node())
-    if (const Status status = own->attach(allocation_.hints.access_style, true, allocation_.name); !status.ok())
+    if (const Status status = own->attach(allocation_.hints, true, allocation_.name); !status.ok())
       log(LogLevel::error, status.message());
-  learn();
+  watch();
 }
 
 Status Window::finish() {

@@ -94,10 +94,10 @@ class Window {
   Status sync();
   // The same for all ranks. Collective on a window that Sill allocated, where all get the same result; else local.
   Status sync_all();
-  // Lets this rank's storage learn how it is accessed, if the hints leave that open.
-  void learn();
+  // Has this rank's storage watched, as the hints want it.
+  void watch();
   // Passes a changed access_style to the kernel.
-  Status advise(unsigned access_style);
+  Status advise();
   // Makes the window ready for being freed: the last sync. Collective; all ranks get the same result.
   Status close();
   // Undoes a close when the MPI library then refused to free the window `win`.

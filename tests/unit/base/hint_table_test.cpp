@@ -74,7 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("storage_alloc_reserve", Values{"", "Full", "none", "true"}),
         std::pair("storage_alloc_engine", Values{"", "mmap", "io_uring"}),
         std::pair("storage_alloc_layout", Values{"", "consecutive,overlap", "linear"}),
-        std::pair("storage_alloc_learn", bad_booleans)),
+        std::pair("storage_alloc_learn", bad_booleans), std::pair("storage_alloc_large_pages", bad_booleans),
+        std::pair("storage_alloc_write_behind", bad_booleans)),
     test_name);
 
 // The hints of one pair.
@@ -183,12 +184,25 @@ TEST(HintTable, DefaultsAreThoseOfTheStruct) {
 }
 
 TEST(HintTable, HasEveryKeyOnceAndHelpOfOneLine) {
-  const std::set<std::string_view> expected = {"alloc_type",           "storage_alloc_filename", "storage_alloc_offset",
-                                               "storage_alloc_factor", "storage_alloc_order",    "file_perm",
-                                               "storage_alloc_unlink", "storage_alloc_discard",  "access_style",
-                                               "striping_factor",      "stripe_count",           "striping_unit",
-                                               "stripe_size",          "storage_alloc_reserve",  "storage_alloc_engine",
-                                               "storage_alloc_layout", "storage_alloc_learn"};
+  const std::set<std::string_view> expected = {"alloc_type",
+                                               "storage_alloc_filename",
+                                               "storage_alloc_offset",
+                                               "storage_alloc_factor",
+                                               "storage_alloc_order",
+                                               "file_perm",
+                                               "storage_alloc_unlink",
+                                               "storage_alloc_discard",
+                                               "access_style",
+                                               "striping_factor",
+                                               "stripe_count",
+                                               "striping_unit",
+                                               "stripe_size",
+                                               "storage_alloc_reserve",
+                                               "storage_alloc_engine",
+                                               "storage_alloc_layout",
+                                               "storage_alloc_learn",
+                                               "storage_alloc_large_pages",
+                                               "storage_alloc_write_behind"};
   std::multiset<std::string_view> found;
   for (const HintRow& row : hint_table()) {
     found.insert(row.key);

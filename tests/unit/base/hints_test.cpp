@@ -53,7 +53,9 @@ TEST(FormatHints, GivesEveryHintInForceInTheOrderOfTheTable) {
                               {"storage_alloc_reserve", "sparse"},
                               {"storage_alloc_engine", "staged"},
                               {"storage_alloc_layout", "overlap"},
-                              {"storage_alloc_learn", "false"}};
+                              {"storage_alloc_learn", "false"},
+                              {"storage_alloc_large_pages", "false"},
+                              {"storage_alloc_write_behind", "false"}};
   const auto hints = parse_hints(expected);
   ASSERT_TRUE(hints.ok()) << hints.status().message();
   EXPECT_EQ(format_hints(hints.value()), expected);

@@ -48,7 +48,7 @@ class FaultGuardTest : public testing::Test {
   Window open() {
     Source source = test::open_reserved(folder_ / "w", 0, 2 * page_size());
     auto region = Region::reserve(2 * page_size());
-    if (!region.ok() || !map_over(region.value().data(), 2 * page_size(), source, 0, access_none).ok()) ::_exit(5);
+    if (!region.ok() || !map_over(region.value().data(), 2 * page_size(), source, 0, {}).ok()) ::_exit(5);
     FaultGuard guard(region.value().data(), 2 * page_size(), "w7", source.path());
     return {std::move(source), std::move(region).value(), std::move(guard)};
   }
@@ -60,7 +60,7 @@ class FaultGuardTest : public testing::Test {
   void fault_elsewhere() {
     const Source other = test::open_reserved(folder_ / "other", 0, page_size());
     const auto region = Region::reserve(page_size());
-    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, access_none).ok()) ::_exit(5);
+    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, {}).ok()) ::_exit(5);
     std::filesystem::resize_file(folder_ / "other", 0);
     region.value().data()[0] = std::byte{1};
   }
@@ -153,7 +153,7 @@ TEST_F(FaultGuardTest, EachWindowIsNamedByItself) {
     const Window first = open();
     const Source other = test::open_reserved(folder_ / "other", 0, page_size());
     const auto region = Region::reserve(page_size());
-    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, access_none).ok()) ::_exit(5);
+    if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, {}).ok()) ::_exit(5);
     const FaultGuard guard(region.value().data(), page_size(), "w8", other.path());
     std::filesystem::resize_file(folder_ / "other", 0);
     region.value().data()[0] = std::byte{1};
@@ -170,7 +170,7 @@ TEST_F(FaultGuardTest, AFullDeviceIsTheReasonGiven) {
   const auto outcome = test::run_child([&] {
     const Source source = test::open_reserved(mounted / "w", 0, length, Reserve::sparse);
     const auto region = Region::reserve(length);
-    if (!region.ok() || !map_over(region.value().data(), length, source, 0, access_none).ok()) ::_exit(5);
+    if (!region.ok() || !map_over(region.value().data(), length, source, 0, {}).ok()) ::_exit(5);
     const FaultGuard guard(region.value().data(), length, "w7", source.path());
     std::memset(region.value().data(), 'x', length);
   });

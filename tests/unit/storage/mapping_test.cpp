@@ -26,7 +26,7 @@ constexpr std::uint64_t mib = 1u << 20;
 Region map(const Source& source, std::uint64_t offset, std::size_t length, unsigned access_style = access_none) {
   auto region = Region::reserve(round_up(length, page_size()));
   EXPECT_TRUE(region.ok()) << region.status().message();
-  const Status status = map_over(region.value().data(), length, source, offset, access_style);
+  const Status status = map_over(region.value().data(), length, source, offset, {access_style});
   EXPECT_TRUE(status.ok()) << status.message();
   return std::move(region).value();
 }
@@ -102,7 +102,7 @@ TEST(MapOver, SaysWhichFileCouldNotBeMapped) {
   const Source source = open_reserved(folder / "w", 0, page_size());
   const auto region = Region::reserve(page_size());
   ASSERT_TRUE(region.ok());
-  const Status status = map_over(region.value().data(), page_size(), source, 1, access_none);
+  const Status status = map_over(region.value().data(), page_size(), source, 1, {});
   EXPECT_FALSE(status.ok()) << "an offset inside a page";
   EXPECT_NE(status.message().find(folder / "w"), std::string::npos) << status.message();
 }

@@ -170,12 +170,14 @@ TEST(Place, LongStretchesAreCongruentInLargePages) {
     for (const double share : {1.0, 0.5}) {
       const Placement placement =
           place_one(request_of((160ul << 20) + 12, share, offset / page * (share < 1 ? page : 1)));
-      EXPECT_EQ(placement.align, large_page);
-      EXPECT_LT(placement.shift, large_page);
-      EXPECT_EQ((placement.shift + placement.storage_begin) % large_page, placement.file_offset % large_page) << offset;
+      EXPECT_EQ(placement.align, storage::large_page);
+      EXPECT_LT(placement.shift, storage::large_page);
+      EXPECT_EQ((placement.shift + placement.storage_begin) % storage::large_page,
+                placement.file_offset % storage::large_page)
+          << offset;
     }
   }
-  EXPECT_EQ(place_one(request_of(long_segment - 1)).align, page) << "a short one isn't worth the room";
+  EXPECT_EQ(place_one(request_of(storage::long_mapping - 1)).align, page) << "a short one isn't worth the room";
 }
 
 TEST(Place, MemoryFirstHasItsBorderInFavourOfStorage) {

@@ -1,4 +1,4 @@
-#include "storage/learner.hpp"
+#include "storage/watcher.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -6,12 +6,14 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <random>
 #include <sstream>
 #include <string>
 
 #include "storage/mapping.hpp"
+#include "storage/page_cache.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/sources.hpp"
 
@@ -38,7 +40,7 @@ bool advised_random(const std::byte* begin) {
   return false;
 }
 
-class LearnerTest : public testing::Test {
+class WatcherTest : public testing::Test {
  protected:
   static void limit_memory(std::size_t most) {
     ASSERT_EQ(::setenv("SILL_MEMORY_LIMIT", std::to_string(most).c_str(), 1), 0);
@@ -68,28 +70,44 @@ class LearnerTest : public testing::Test {
   Source source_ = test::open_reserved(folder_ / "large", 0, bytes);
   Region region_ = [&] {
     auto region = Region::reserve(bytes);
-    if (!region.ok() || !map_over(region.value().data(), bytes, source_, 0, access_none).ok()) throw std::bad_alloc();
+    if (!region.ok() || !map_over(region.value().data(), bytes, source_, 0, {}).ok()) throw std::bad_alloc();
     return std::move(region).value();
   }();
 };
 
-TEST_F(LearnerTest, TellsTheKernelOfRandomAccess) {
+TEST_F(WatcherTest, TellsTheKernelOfRandomAccess) {
   limit_memory(bytes / 4);
-  const Learning learning(region_.data(), bytes, source_, 0, bytes);
+  const Watch watch(region_.data(), bytes, source_, 0, {.learn = true, .node_bytes = bytes});
   EXPECT_TRUE(touch_until_advised(30s));
 }
 
-TEST_F(LearnerTest, LeavesAloneWhatFitsIntoMemory) {
+TEST_F(WatcherTest, LeavesAloneWhatFitsIntoMemory) {
   limit_memory(4 * bytes);
-  const Learning learning(region_.data(), bytes, source_, 0, bytes);
+  const Watch watch(region_.data(), bytes, source_, 0, {.learn = true, .node_bytes = bytes});
   EXPECT_FALSE(touch_until_advised(1s));
 }
 
-TEST_F(LearnerTest, EndsBeforeTheMappingDoes) {
+TEST_F(WatcherTest, WritesBehindWhatIsFilled) {
+  const Watch watch(region_.data(), bytes, source_, 0, {.write_behind = true});
+  const auto dirty = [&] { return cache_use(source_, 0, bytes).value_or(CacheUse{}).dirty; };
+  if (!cache_use(source_, 0, bytes)) GTEST_SKIP() << "the kernel doesn't tell what is dirty (cachestat)";
+  constexpr std::size_t filled = bytes / 2;
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  std::memset(region_.data(), 7, filled);
+  // The watcher looks when pages fault: those behind what was filled are only read.
+  for (std::size_t at = filled; dirty() > filled / 4 && std::chrono::steady_clock::now() < end; at += page_size()) {
+    if (at >= bytes) at = filled;
+    if (at == filled) forget_pages();
+    (void)static_cast<volatile std::byte*>(region_.data())[at];
+  }
+  EXPECT_LE(dirty(), filled / 4);
+}
+
+TEST_F(WatcherTest, EndsBeforeTheMappingDoes) {
   limit_memory(bytes / 4);
   for (int turn = 0; turn < 100; ++turn) {
-    Learning learning(region_.data(), bytes, source_, 0, bytes);
-    Learning moved = std::move(learning);
+    Watch watch(region_.data(), bytes, source_, 0, {.learn = true, .write_behind = true, .node_bytes = bytes});
+    Watch moved = std::move(watch);
     region_.data()[static_cast<std::size_t>(turn) * page_size() * 999] = std::byte{1};
   }
 }

@@ -1,0 +1,39 @@
+#pragma once
+// Long mappings are watched. Those larger than the memory learn from their own faults which advice the kernel needs;
+// what a program has filled is written out before the next sync. One thread for each process looks at them now and
+// then, as long as there is such a mapping and pages fault.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "storage/source.hpp"
+
+namespace sill::storage {
+
+// What is done for a mapping.
+struct Care {
+  bool learn = false;            // advise the kernel, if the bytes below don't fit into memory
+  bool write_behind = false;     // write out what is full
+  bool large_pages = false;      // as the mapping was advised so far
+  std::uint64_t node_bytes = 0;  // of this mapping and its sisters on the node
+};
+
+// While it lives, the mapping of [offset, offset + length) of the source at `address` is watched; it must stay mapped
+// that long. Short mappings are not. Thread-safe.
+class Watch {
+ public:
+  Watch() = default;
+  Watch(std::byte* address, std::size_t length, const Source& source, std::uint64_t offset, const Care& care);
+  // To be called after each sync.
+  void synced();
+
+  struct Watched;
+
+ private:
+  struct Forget {
+    void operator()(Watched* watched) const;
+  };
+  std::unique_ptr<Watched, Forget> watched_;
+};
+
+}  // namespace sill::storage
