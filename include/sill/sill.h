@@ -37,6 +37,17 @@ extern "C" {
 #define SILL_STRIPING_FACTOR "striping_factor"
 #define SILL_STRIPING_UNIT "striping_unit"
 
+/* MPI_Info keys of MPI_Comm_split_type. */
+#define SILL_NBHD_DIRNAME "nbhd_common_dirname"
+#define SILL_NBHD_METHOD "nbhd_method"
+
+/* The split type for the ranks that see the same directory: this value is understood under every MPI, and so is
+ * MPICH's own. */
+#define SILL_COMM_TYPE_NEIGHBORHOOD 20977
+#ifndef MPIX_COMM_TYPE_NEIGHBORHOOD
+#define MPIX_COMM_TYPE_NEIGHBORHOOD SILL_COMM_TYPE_NEIGHBORHOOD
+#endif
+
 /* A number that the system below can't tell. */
 #define SILL_UNKNOWN UINT64_MAX
 
@@ -50,6 +61,25 @@ typedef struct sill_win_stats {
   uint64_t sync_count;     /* completed syncs of this rank */
   uint64_t sync_ns;        /* time this rank spent in them, nanoseconds */
 } sill_win_stats;
+
+/* How a split finds out who shares a directory: the values of nbhd_method. */
+enum { SILL_SPLIT_AUTO, SILL_SPLIT_EXHAUSTIVE, SILL_SPLIT_HEURISTIC, SILL_SPLIT_FINGERPRINT };
+
+/* What a split by directory found and spent. Operations are those of this rank on the directory. */
+typedef struct sill_split_stats {
+  int method;       /* SILL_SPLIT_...; SILL_SPLIT_AUTO for a rank that gave no directory */
+  int store;        /* the number of this rank's store, from 0 in the order of their lowest ranks; -1: none */
+  int store_count;  /* stores among all ranks */
+  int unproven;     /* 1: this store couldn't be probed (read-only, full, no permission) and rests on its identity */
+  uint64_t creates; /* files and folders made */
+  uint64_t looks;   /* looks for the files of others */
+  uint64_t removes; /* files and folders removed */
+  uint64_t time_ns; /* of the call, nanoseconds */
+} sill_split_stats;
+
+/* Fill *stats with what the thread's last MPI_Comm_split_type by directory did, failed ones included. Local; an error
+ * (MPI_ERR_ARG) if the thread has made none. */
+int sill_split_get_stats(sill_split_stats* stats);
 
 /* Make the storage of all ranks of `win` durable. Collective over the window's group: all that any rank stored or put,
  * and completed, before it came here. On a window without storage: MPI_SUCCESS, nothing to do.

@@ -100,16 +100,16 @@ def _preload(
 
 @app.command("hints", epilog="Example: sill hints --json")
 def _hints(as_json: bool = _Json) -> None:
-    """List the MPI_Info keys of windows, with values and defaults."""
+    """List the MPI_Info keys of windows and communicators, with values and defaults."""
     rows = hint_table.hints()
     if as_json:
         _print_json([asdict(row) for row in rows])
         return
-    table = plain_table("key", "values", "default", "same on all ranks", "meaning")
+    table = plain_table("of", "key", "values", "default", "same on all ranks", "meaning")
     for row in rows:
         also = f" (also: {', '.join(row.aliases)})" if row.aliases else ""
         unit = f", {row.unit}" if row.unit else ""
-        table.add_row(row.key, row.values + unit, row.default, "yes" if row.collective else "", row.help + also)
+        table.add_row(row.of, row.key, row.values + unit, row.default, "yes" if row.collective else "", row.help + also)
     print_table(table)
 
 

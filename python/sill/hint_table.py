@@ -11,15 +11,16 @@ from .errors import SillError
 
 @dataclass(frozen=True)
 class Hint:
-    """One MPI_Info key of windows; texts are "" where there is nothing to say."""
+    """One MPI_Info key; texts are "" where there is nothing to say."""
 
+    of: str  # "window" or "communicator"
     key: str
     values: str
     default: str
     unit: str
     aliases: tuple[str, ...]
     help: str
-    collective: bool  # all ranks of a window must give the same value
+    collective: bool  # all ranks must give the same value
 
 
 def hints() -> list[Hint]:

@@ -61,18 +61,20 @@ struct WindowHints {
 
 using HintPairs = std::vector<std::pair<std::string, std::string>>;
 
-// One row of the table. `parse` reads a value into the hints and says what is wrong with it, without naming the key.
-struct HintRow {
+// One row of a table. `parse` reads a value into the hints and says what is wrong with it, without naming the key.
+template <class Hints>
+struct RowOf {
   std::string_view key;
   std::string_view values;         // what is accepted, for people
   std::string_view default_value;  // "" for none
   std::string_view unit;           // "" for none
   std::span<const std::string_view> aliases;
   std::string_view help;  // one line
-  bool collective;        // all ranks of a window must give the same value
-  Status (*parse)(std::string_view value, WindowHints& hints);
-  std::string (*format)(const WindowHints& hints);  // "" when unset
+  bool collective;        // all ranks must give the same value
+  Status (*parse)(std::string_view value, Hints& hints);
+  std::string (*format)(const Hints& hints);  // "" when unset
 };
+using HintRow = RowOf<WindowHints>;
 
 std::span<const HintRow> hint_table();
 

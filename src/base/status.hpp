@@ -12,6 +12,7 @@ enum class Cause : int {
   ok,
   bad_hint,      // a known key with a value outside its type or range
   missing_hint,  // a key without which the others mean nothing
+  unknown_hint,  // no key that means anything to the call
   hints_differ,  // ranks disagree where they must not
   no_such_file,  // a folder of the path is missing
   bad_file,      // a folder, a pipe, a socket; a name too long

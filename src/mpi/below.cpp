@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -56,13 +57,16 @@ const Table& table() {
   return one;
 }
 
-int number_after(std::string_view text, std::string_view mark) {
+// "MAJOR.MINOR" behind the mark.
+Version number_after(Library library, std::string_view text, std::string_view mark) {
+  Version found{.library = library};
   const auto at = text.find(mark);
-  if (at == std::string_view::npos) return 0;
-  text.remove_prefix(text.find_first_of("0123456789", at + mark.size()));
-  int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  if (at == std::string_view::npos) return found;
+  text.remove_prefix(std::min(text.size(), text.find_first_of("0123456789", at + mark.size())));
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, found.major);
+  if (error == std::errc() && stop != end && *stop == '.') std::from_chars(stop + 1, end, found.minor);
+  return found;
 }
 
 Version read_version() {
@@ -70,8 +74,8 @@ Version read_version() {
   int length = 0;
   if (!below().Get_library_version || below().Get_library_version(text.data(), &length) != MPI_SUCCESS) return {};
   const std::string_view name(text.data());
-  if (name.find("Open MPI") != name.npos) return {Library::open_mpi, number_after(name, "Open MPI v")};
-  if (name.find("MPICH") == 0) return {Library::mpich, number_after(name, "MPICH Version:")};
+  if (name.find("Open MPI") != name.npos) return number_after(Library::open_mpi, name, "Open MPI v");
+  if (name.find("MPICH") == 0) return number_after(Library::mpich, name, "MPICH Version:");
   return {};
 }
 

@@ -18,6 +18,7 @@ namespace sill::mpi {
   X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter) X(Error_class)          \
   X(Error_string) X(Gather) X(Gatherv) X(Get) X(Get_library_version) X(Info_create) X(Info_delete) X(Info_dup)    \
   X(Info_free) X(Info_get_nkeys) X(Info_get_nthkey) X(Info_set) X(Initialized) X(Iprobe) X(Query_thread)          \
+  X(Scatter)                                                                                                     \
   X(Type_get_envelope) X(Type_get_extent) X(Type_size) X(Win_allocate) X(Win_allocate_shared)                     \
   X(Win_call_errhandler) X(Win_create) X(Win_create_keyval) X(Win_flush) X(Win_free) X(Win_get_attr)              \
   X(Win_set_attr) X(Win_set_errhandler) X(Win_shared_query)                                                       \
@@ -70,6 +71,7 @@ enum class Library { mpich, open_mpi, other };
 struct Version {
   Library library = Library::other;
   int major = 0;
+  int minor = 0;
 };
 
 // Which MPI library is below.

@@ -24,6 +24,8 @@ int error_class(Cause cause) {
       return MPI_ERR_INFO_VALUE;
     case Cause::missing_hint:
       return MPI_ERR_INFO_NOKEY;
+    case Cause::unknown_hint:
+      return MPI_ERR_INFO_KEY;
     case Cause::no_such_file:
       return MPI_ERR_NO_SUCH_FILE;
     case Cause::bad_file:

@@ -4,6 +4,7 @@
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
 #include "pmpi/entry.hpp"
+#include "topology/split.hpp"
 #include "window/window.hpp"
 
 namespace {
@@ -58,6 +59,23 @@ SILL_EXPORT int sill_win_get_stats(MPI_Win win, sill_win_stats* stats) {
             now.synced.value_or(SILL_UNKNOWN),
             now.syncs,
             now.nanoseconds};
+  return MPI_SUCCESS;
+}
+
+SILL_EXPORT int sill_split_get_stats(sill_split_stats* stats) {
+  const sill::mpi::Inside inside;
+  const auto& report = sill::topology::last_report();
+  if (!stats) return bad_argument("sill_split_get_stats: a null argument");
+  if (!report) return bad_argument("sill_split_get_stats: this thread has made no split by directory");
+  const auto& [place, store_count, operations] = report->division;
+  *stats = {static_cast<int>(report->method),
+            place.store,
+            store_count,
+            place.unproven,
+            operations.creates,
+            operations.looks,
+            operations.removes,
+            static_cast<std::uint64_t>(report->time.count())};
   return MPI_SUCCESS;
 }
 

@@ -9,8 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <functional>
 
 #include "base/log.hpp"
 
@@ -43,15 +41,6 @@ bool is_local_file_system(int fd) {
   if (::fstatfs(fd, &found) != 0) return true;
   const auto magic = static_cast<std::uint32_t>(found.f_type);
   return std::find(shared_magics.begin(), shared_magics.end(), magic) == shared_magics.end();
-}
-
-std::uint64_t machine_identity() {
-  static const std::uint64_t identity = [] {
-    std::string boot;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-    return std::hash<std::string>{}(boot) | 1;
-  }();
-  return identity;
 }
 
 int striping_open_flags(const std::string& path) {

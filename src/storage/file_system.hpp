@@ -9,9 +9,6 @@ namespace sill::storage {
 // False for network and cluster file systems, whose files other nodes see too.
 bool is_local_file_system(int fd);
 
-// A number for the running kernel: device numbers mean the same on all that share it.
-std::uint64_t machine_identity();
-
 // Flags that make open() leave the layout of a new file open, where striping can be chosen; else 0.
 int striping_open_flags(const std::string& path);
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/machine.hpp"
 #include "storage/file_lock.hpp"
 #include "storage/file_size_limit.hpp"
 #include "storage/file_system.hpp"

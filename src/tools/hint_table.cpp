@@ -4,22 +4,27 @@
 #include <string_view>
 
 #include "base/hints.hpp"
+#include "base/split_hints.hpp"
 #include "base/text.hpp"
 
 namespace {
 
-std::string json_row(const sill::HintRow& row) {
+// `of`: what the key is a hint of, "window" or "communicator".
+template <class Row>
+std::string json_row(const Row& row, std::string_view of) {
   std::string aliases;
   for (const std::string_view alias : row.aliases) aliases += (aliases.empty() ? "" : ", ") + sill::json_string(alias);
-  return "  {\"key\": " + sill::json_string(row.key) + ", \"values\": " + sill::json_string(row.values) +
-         ", \"default\": " + sill::json_string(row.default_value) + ", \"unit\": " + sill::json_string(row.unit) +
-         ", \"aliases\": [" + aliases + "], \"help\": " + sill::json_string(row.help) +
-         ", \"collective\": " + (row.collective ? "true" : "false") + "}";
+  return "  {\"of\": " + sill::json_string(of) + ", \"key\": " + sill::json_string(row.key) +
+         ", \"values\": " + sill::json_string(row.values) + ", \"default\": " + sill::json_string(row.default_value) +
+         ", \"unit\": " + sill::json_string(row.unit) + ", \"aliases\": [" + aliases +
+         "], \"help\": " + sill::json_string(row.help) + ", \"collective\": " + (row.collective ? "true" : "false") +
+         "}";
 }
 
 std::string json() {
   std::string rows;
-  for (const sill::HintRow& row : sill::hint_table()) rows += (rows.empty() ? "" : ",\n") + json_row(row);
+  for (const sill::HintRow& row : sill::hint_table()) rows += (rows.empty() ? "" : ",\n") + json_row(row, "window");
+  for (const sill::SplitRow& row : sill::split_hint_table()) rows += ",\n" + json_row(row, "communicator");
   return "[\n" + rows + "\n]\n";
 }
 
@@ -35,7 +40,8 @@ std::string cell(std::string_view text) {
 
 std::string code(std::string_view text) { return text.empty() ? "" : "`" + std::string(text) + "`"; }
 
-std::string markdown_row(const sill::HintRow& row) {
+template <class Row>
+std::string markdown_row(const Row& row) {
   std::string help(row.help);
   for (const std::string_view alias : row.aliases) help += " Also as " + code(alias) + ".";
   const std::string unit = row.unit.empty() ? "" : ", " + std::string(row.unit);
@@ -45,8 +51,8 @@ std::string markdown_row(const sill::HintRow& row) {
 
 constexpr std::string_view before_table = R"(# Hints
 
-The `MPI_Info` keys that put a window on storage. This page is written by `sill-hint-table --markdown`; `sill hints` prints
-the same table.
+The `MPI_Info` keys that put a window on storage, and below those of [communicators](#communicators). This page is written by
+`sill-hint-table --markdown`; `sill hints` prints the same tables.
 
 | key | values | default | same on all ranks | meaning |
 |---|---|---|---|---|
@@ -94,12 +100,35 @@ MPI_Info_set(info, "alloc_type", "storage");
 MPI_Info_set(info, "storage_alloc_filename", "/scratch/table.%r");
 MPI_Win_allocate(size, 1, info, MPI_COMM_WORLD, &base, &win);
 ```
+
+## Communicators
+
+`MPI_Comm_split_type` with `MPIX_COMM_TYPE_NEIGHBORHOOD` (in `sill/sill.h` and `sill/sill.f90`) takes these keys:
+
+| key | values | default | same on all ranks | meaning |
+|---|---|---|---|---|
+)";
+
+constexpr std::string_view after_split_table = R"(
+```c
+MPI_Info_set(info, "nbhd_common_dirname", "/local/%h");
+MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, rank, info, &neighbors);
+```
+
+A rank that doesn't see its directory, or gives none, gets `MPI_COMM_NULL`. An info that has keys, but neither
+`nbhd_common_dirname` nor MPICH's `network_topo` (under MPICH), is an error of class `MPI_ERR_INFO_KEY`; other keys beside
+`nbhd_common_dirname` are ignored.
+
+The standard's own way means the same: `MPI_COMM_TYPE_HW_GUIDED` or `MPI_COMM_TYPE_RESOURCE_GUIDED` with
+`mpi_hw_resource_type` = `storage:DIR`.
 )";
 
 std::string markdown() {
   std::string text(before_table);
   for (const sill::HintRow& row : sill::hint_table()) text += markdown_row(row);
-  return text.append(after_table);
+  text.append(after_table);
+  for (const sill::SplitRow& row : sill::split_hint_table()) text += markdown_row(row);
+  return text.append(after_split_table);
 }
 
 }  // namespace

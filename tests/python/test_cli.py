@@ -58,10 +58,10 @@ def test_wrong_usage_is_one_line_that_names_the_help(arguments, help_of, sill):
 
 def test_hints_list_the_whole_table(sill, tmp_path):
     rows = [
-        {"key": "alloc_type", "values": "memory, storage", "default": "memory", "unit": "", "aliases": ["kind"],
-         "help": "What it lies on.", "collective": True},
-        {"key": "x" * 60, "values": "[0-9]+ | {a}", "default": "", "unit": "bytes", "aliases": [], "help": "h" * 200,
-         "collective": False},
+        {"of": "window", "key": "alloc_type", "values": "memory, storage", "default": "memory", "unit": "",
+         "aliases": ["kind"], "help": "What it lies on.", "collective": True},
+        {"of": "communicator", "key": "x" * 60, "values": "[0-9]+ | {a}", "default": "", "unit": "bytes", "aliases": [],
+         "help": "h" * 200, "collective": False},
     ]  # fmt: skip
     (tmp_path / "hints.json").write_text(json.dumps(rows))
     env = {"SILL_LIBRARY_DIR": str(tmp_path)}

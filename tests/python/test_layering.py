@@ -13,8 +13,9 @@ BELOW = {
     "base": set(),
     "storage": {"base"},
     "mpi": {"base"},
+    "topology": {"base", "mpi"},
     "window": {"base", "mpi", "storage"},
-    "pmpi": {"base", "mpi", "storage", "window"},
+    "pmpi": {"base", "mpi", "storage", "topology", "window"},
     "tools": {"base"},
 }
 WITHOUT_MPI = {"base", "storage", "tools"}

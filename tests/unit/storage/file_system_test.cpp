@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/machine.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
 #include "unit/support/program.hpp"

@@ -1,0 +1,181 @@
+#include "topology/identity.hpp"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <utility>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "base/machine.hpp"
+#include "base/text.hpp"
+
+namespace sill::topology {
+namespace {
+
+// Made over devices and memory that one kernel alone has mounted.
+constexpr std::array<std::string_view, 28> plain_types = {
+    "bcachefs",  "btrfs",    "devtmpfs", "erofs", "exfat", "ext2",   "ext3",  "ext4", "f2fs",  "hfsplus",
+    "hugetlbfs", "iso9660",  "jfs",      "minix", "msdos", "nilfs2", "ntfs3", "proc", "ramfs", "reiserfs",
+    "rootfs",    "squashfs", "sysfs",    "tmpfs", "udf",   "vfat",   "xfs",   "zfs"};
+// Their inode numbers come from the server, so they are the same on all nodes.
+constexpr std::array<std::string_view, 22> network_types = {
+    "9p",  "afs",  "beegfs", "ceph",     "cifs",  "gfs2",  "glusterfs", "gpfs",  "lustre",   "mmfs", "ncpfs",
+    "nfs", "nfs4", "ocfs2",  "orangefs", "panfs", "pvfs2", "smb3",      "smbfs", "virtiofs", "weka", "wekafs"};
+
+std::uint64_t hash(const std::string& text) { return std::hash<std::string>{}(text); }
+
+// Fields joined so that no two lists look alike.
+template <class... Fields>
+std::uint64_t hash_of(const Fields&... fields) {
+  std::ostringstream text;
+  ((text << fields << '\n'), ...);
+  return hash(text.str());
+}
+
+// mountinfo writes blanks and backslashes as \ooo.
+std::string unescape(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned code = 0;
+    if (text[i] == '\\' && i + 3 < text.size() &&
+        std::from_chars(text.data() + i + 1, text.data() + i + 4, code, 8).ptr == text.data() + i + 4) {
+      plain += static_cast<char>(code);
+      i += 3;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+bool has_option(std::string_view options, std::string_view wanted) {
+  const auto all = split(options, ',');
+  return std::ranges::find(all, wanted) != all.end();
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// fdinfo rather than statx: kernels before 5.8 tell it there only.
+std::optional<std::uint64_t> mount_id(int fd) {
+  const std::string info = read_file("/proc/self/fdinfo/" + std::to_string(fd));
+  constexpr std::string_view key = "mnt_id:";
+  for (std::string_view line : split(info, '\n')) {
+    if (!line.starts_with(key)) continue;
+    line = trim(line.substr(key.size()));
+    std::uint64_t id = 0;
+    if (std::from_chars(line.data(), line.data() + line.size(), id).ec == std::errc()) return id;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid()) << 32;
+  return number;
+}
+
+// Where the kernel doesn't say which one it is, each process is taken for a machine of its own.
+std::uint64_t own_machine() {
+  static const std::uint64_t number = random_number();
+  return machine_identity() != 0 ? machine_identity() : number;
+}
+
+// What a process sees that hasn't the directory, as opposed to a fault.
+bool means_absent(int error) {
+  constexpr std::array<int, 9> absent = {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, ESTALE, ENXIO, ENODEV};
+  return std::ranges::find(absent, error) != absent.end();
+}
+
+bool may_write(const struct statx& found) {
+  if (::geteuid() == 0) return true;
+  const unsigned shift = found.stx_uid == ::geteuid() ? 6 : found.stx_gid == ::getegid() ? 3 : 0;
+  return (found.stx_mode >> shift & 3u) == 3u;
+}
+
+}  // namespace
+
+std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t id) {
+  const std::string wanted = std::to_string(id);
+  for (const std::string_view line : split(mountinfo, '\n')) {
+    const auto fields = split(line, ' ');
+    // Optional fields end in one that is "-"; behind it come type, source and the file system's own options.
+    const auto dash = std::ranges::find(fields, std::string_view("-"));
+    if (fields[0] != wanted || dash - fields.begin() < 6 || fields.end() - dash < 4) continue;
+    return Mount{.type = unescape(dash[1]),
+                 .source = unescape(dash[2]),
+                 .root = unescape(fields[3]),
+                 .point = unescape(fields[4]),
+                 .read_only = has_option(fields[5], "ro") || has_option(dash[3], "ro")};
+  }
+  return std::nullopt;
+}
+
+Kind kind_of(std::string_view type) {
+  if (std::ranges::find(plain_types, type) != plain_types.end()) return Kind::plain;
+  if (std::ranges::find(network_types, type) != network_types.end()) return Kind::network;
+  return type.starts_with("fuse.") ? Kind::network : Kind::stacked;
+}
+
+Result<std::optional<Directory>> Directory::open(const std::string& path) {
+  // O_DIRECTORY also makes an automounter mount what lies there.
+  const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    const int error = errno;
+    const Status status = errno_status(error, path);
+    if (!means_absent(error)) return status;
+    log(LogLevel::info, "no directory for a split: " + status.message());
+    return std::optional<Directory>();
+  }
+  Directory directory(fd, path);
+  if (Status status = directory.identify(); !status.ok()) return status;
+  return std::optional<Directory>(std::move(directory));
+}
+
+Directory::Directory(Directory&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      mount_(std::move(other.mount_)),
+      identity_(other.identity_) {}
+
+Directory::~Directory() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Status Directory::identify() {
+  struct statx found;
+  // What the look-up of the name has just brought is new enough; a server need not be asked again.
+  if (::statx(fd_, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &found) != 0)
+    return errno_status(errno, path_);
+  const auto id = mount_id(fd_);
+  if (id) mount_ = find_mount(read_file("/proc/self/mountinfo"), *id);
+  const bool told = mount_.has_value() && machine_identity() != 0;
+
+  identity_.presence = Presence::present;
+  identity_.kind = told ? kind_of(mount_->type) : Kind::stacked;
+  identity_.read_only = mount_ && mount_->read_only;
+  identity_.likely_writer = may_write(found);
+  identity_.machine = own_machine();
+  identity_.node = hash_of(own_machine(), host_name());
+  identity_.device = makedev(found.stx_dev_major, found.stx_dev_minor);
+  identity_.inode = found.stx_ino;
+  identity_.fingerprint = identity_.kind == Kind::network
+                              ? hash_of(mount_->type, mount_->source, identity_.inode)
+                              : hash_of(identity_.machine, identity_.device, identity_.inode);
+  return {};
+}
+
+}  // namespace sill::topology
