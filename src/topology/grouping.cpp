@@ -42,9 +42,9 @@ void Grouping::find_views(std::span<const Identity> ranks) {
       next = known.try_emplace({identity.machine, identity.device, identity.inode}, next).first->second;
     view_of_[rank] = next;
     if (next == static_cast<int>(views_.size()))
-      views_.push_back({rank, identity, {}});
+      views_.push_back({.delegate = rank, .identity = identity});
     else if (!can_write(views_[next].identity) && can_write(identity))
-      views_[next] = {rank, identity, {}};
+      views_[next] = {.delegate = rank, .identity = identity};
   }
 }
 
@@ -52,7 +52,7 @@ bool Grouping::next_round() {
   tasks_.assign(tasks_.size(), Task::none);
   const int round = round_++;
   if (method_ == SplitMethod::automatic && round == 0) plan_first();
-  if (method_ == SplitMethod::automatic && round == 1) plan_second();
+  if (method_ == SplitMethod::automatic && round > 0) plan_next();
   if (method_ == SplitMethod::heuristic && round == 0) plan_heuristic();
   if (method_ == SplitMethod::exhaustive && round == 0)
     for (const View& view : views_) tasks_[view.delegate] = Task::list;
@@ -71,7 +71,7 @@ void Grouping::plan_first() {
     if (!can_write(maker->identity) && can_write(view.identity)) maker = &view;
   }
   if (makers.empty()) {
-    plan_second();
+    plan_next();
     return;
   }
   for (const View& view : views_) tasks_[view.delegate] = Task::look;
@@ -79,28 +79,26 @@ void Grouping::plan_first() {
 }
 
 // Views that found nothing may still share a store among themselves: all of them try to make a token, and one in each
-// store succeeds. Plain views try too if a view is left that can't write, for theirs may be the same store.
-void Grouping::plan_second() {
+// store succeeds. Plain views try too if a view is left that can't write, for theirs may be the same store. Each tries
+// once, so this comes to an end.
+void Grouping::plan_next() {
+  const auto is_open = [](const View& view) { return !resolved(view) && view.answer.outcome != Outcome::gone; };
   const auto can_try = [](const View& view) {
-    return !view.identity.read_only && view.answer.outcome != Outcome::refused &&
-           view.answer.outcome != Outcome::hidden;
+    return !view.identity.read_only && !view.tried && view.answer.outcome != Outcome::hidden;
   };
   bool open = false;
   bool helpless = false;
   for (const View& view : views_) {
-    if (resolved(view) || view.answer.outcome == Outcome::gone || view.identity.kind == Kind::plain) continue;
+    if (!is_open(view) || view.identity.kind == Kind::plain) continue;
     open = true;
-    helpless = helpless || !can_try(view);
+    helpless = helpless || (!can_try(view) && view.answer.outcome != Outcome::hidden);
   }
-  if (!open) return;
-  bool anyone = false;
-  for (const View& view : views_) {
-    if (resolved(view) || view.answer.outcome == Outcome::gone) continue;
-    const bool tries = can_try(view) && (helpless || view.identity.kind != Kind::plain);
-    anyone = anyone || tries;
-    tasks_[view.delegate] = tries ? Task::create : Task::look;
-  }
-  if (!anyone) tasks_.assign(tasks_.size(), Task::none);
+  const auto tries = [&](const View& view) {
+    return is_open(view) && can_try(view) && (helpless || view.identity.kind != Kind::plain);
+  };
+  if (!open || std::ranges::none_of(views_, tries)) return;
+  for (const View& view : views_)
+    if (is_open(view)) tasks_[view.delegate] = tries(view) ? Task::create : Task::look;
 }
 
 // As published: one rank makes a file, one on another node looks for it.
@@ -117,7 +115,7 @@ void Grouping::plan_heuristic() {
 void Grouping::take(std::span<const Answer> answers) {
   for (View& view : views_) {
     const Answer& answer = answers[view.delegate];
-    // A refusal to make a token says more than that none was found before.
+    view.tried = view.tried || tasks_[view.delegate] == Task::create;
     if (answer.outcome != Outcome::idle && !resolved(view)) view.answer = answer;
   }
 }
@@ -148,11 +146,13 @@ std::vector<Place> Grouping::places() const {
   }
   std::vector<bool> unproven;
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    unproven.push_back(keys[i].first == Common::fingerprint && views_.size() > 1 &&
-                       (method_ == SplitMethod::exhaustive || views_[i].identity.kind != Kind::plain));
+    const bool hidden = views_[i].answer.outcome == Outcome::hidden;
+    const bool guessed = keys[i].first == Common::fingerprint &&
+                         (method_ == SplitMethod::exhaustive || views_[i].identity.kind != Kind::plain);
+    unproven.push_back(views_.size() > 1 && (guessed || hidden));
     // Who may not look belongs where its like do.
     const auto token = token_of.find(views_[i].identity.fingerprint);
-    if (views_[i].answer.outcome == Outcome::hidden && token != token_of.end()) keys[i] = token->second;
+    if (hidden && token != token_of.end()) keys[i] = token->second;
   }
   std::map<Key, std::int32_t> numbers;
   std::vector<Place> places;

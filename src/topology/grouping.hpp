@@ -66,7 +66,8 @@ class Grouping {
   struct View {
     int delegate;  // the rank that acts for it
     Identity identity;
-    Answer answer;
+    Answer answer{};
+    bool tried = false;  // to make a token
   };
 
   // What views of one store have in common: what it is that they share, and which of those.
@@ -78,7 +79,7 @@ class Grouping {
   }
   void find_views(std::span<const Identity> ranks);
   void plan_first();
-  void plan_second();
+  void plan_next();
   void plan_heuristic();
   Key key_of(const View& view) const;
 

@@ -94,6 +94,14 @@ bool is_first_visit(const Identity& identity) {
   return visited.emplace(identity.device, identity.inode).second;
 }
 
+// Gone already is as good: somebody else cleans, too.
+void remove_entry(const Directory& directory, const std::string& name, int flags, Operations& operations) {
+  if (::unlinkat(directory.fd(), name.c_str(), flags) == 0)
+    ++operations.removes;
+  else if (errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
+    log(LogLevel::warn, directory.path() + "/" + name + " could not be removed: " + std::strerror(errno));
+}
+
 }  // namespace
 
 Result<SplitId> random_split_id() {
@@ -130,7 +138,10 @@ Status Traces::make_token(int rank) {
   } else if (errno != EEXIST) {
     return note_failure("making a token");
   }
-  if (prepared_ == Outcome::made && is_first_visit(directory_.identity())) clean_old();
+  struct stat own;
+  if (prepared_ == Outcome::made && is_first_visit(directory_.identity()) &&
+      ::fstatat(directory_.fd(), name_.c_str(), &own, AT_SYMLINK_NOFOLLOW) == 0)
+    remove_old_traces(directory_, own.st_mtime, operations_);
   return {};
 }
 
@@ -202,44 +213,31 @@ Result<Answer> Traces::list() {
   return lowest ? Answer{Outcome::found, *lowest} : Answer{Outcome::nothing, -1};
 }
 
-// Gone already is as good: somebody else cleans, too.
-void Traces::remove_entry(int folder, const std::string& name, int flags) {
-  if (::unlinkat(folder, name.c_str(), flags) == 0)
-    ++operations_.removes;
-  else if (errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
-    log(LogLevel::warn, directory_.path() + "/" + name + " could not be removed: " + std::strerror(errno));
-}
-
 void Traces::remove() {
-  if (std::exchange(token_made_, false)) remove_entry(directory_.fd(), name_, 0);
+  if (std::exchange(token_made_, false)) remove_entry(directory_, name_, 0, operations_);
   if (const int rank = std::exchange(file_, -1); rank >= 0)
-    remove_entry(directory_.fd(), name_ + "/" + std::to_string(rank), 0);
+    remove_entry(directory_, name_ + "/" + std::to_string(rank), 0, operations_);
   // The last rank to come finds the folder empty.
-  if (std::exchange(folder_seen_, false)) remove_entry(directory_.fd(), name_, AT_REMOVEDIR);
+  if (std::exchange(folder_seen_, false)) remove_entry(directory_, name_, AT_REMOVEDIR, operations_);
 }
 
-// What killed jobs left. Their age is told by the file system's own clock, that of the token just made.
-void Traces::clean_old() {
-  struct stat own;
-  const Folder folder = open_folder(directory_.fd(), ".");
-  if (!folder || ::fstatat(directory_.fd(), name_.c_str(), &own, AT_SYMLINK_NOFOLLOW) != 0) return;
+void remove_old_traces(const Directory& directory, std::time_t now, Operations& operations) {
+  const Folder folder = open_folder(directory.fd(), ".");
+  if (!folder) return;
   std::vector<std::string> old;
   for (int count = 0; count < most_entries; ++count) {
     const auto entry = next_entry(folder.get());
     if (!entry) break;
     struct stat found;
-    if (is_trace(*entry) && ::fstatat(directory_.fd(), entry->c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-        found.st_mtime + old_seconds < own.st_mtime && found.st_uid == ::geteuid())
+    if (is_trace(*entry) && ::fstatat(directory.fd(), entry->c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+        found.st_mtime + old_seconds < now && found.st_uid == ::geteuid())
       old.push_back(*entry);
   }
   for (const std::string& name : old) {
-    if (const Folder left = open_folder(directory_.fd(), name.c_str())) {
-      while (const auto entry = next_entry(left.get()))
-        if (rank_in(*entry)) remove_entry(directory_.fd(), name + "/" + *entry, 0);
-      remove_entry(directory_.fd(), name, AT_REMOVEDIR);
-    } else {
-      remove_entry(directory_.fd(), name, 0);
-    }
+    const Folder left = open_folder(directory.fd(), name.c_str());
+    while (const auto entry = left ? next_entry(left.get()) : std::nullopt)
+      if (rank_in(*entry)) remove_entry(directory, name + "/" + *entry, 0, operations);
+    remove_entry(directory, name, left ? AT_REMOVEDIR : 0, operations);
   }
 }
 

@@ -2,6 +2,7 @@
 // Traces that ranks leave in a directory for each other to see, and that are gone when the split is.
 #include <array>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 
@@ -46,8 +47,6 @@ class Traces {
   Result<Answer> failed_look(int error) const;
   Result<Answer> look();
   Result<Answer> list();
-  void clean_old();
-  void remove_entry(int folder, const std::string& name, int flags);
 
   const Directory& directory_;
   std::string name_;
@@ -57,6 +56,10 @@ class Traces {
   bool folder_seen_ = false;
   int file_ = -1;  // the rank whose file was made in the folder
 };
+
+// Removes what splits of killed jobs of this user have left: what is an hour older than `now`, by the file system's
+// clock.
+void remove_old_traces(const Directory& directory, std::time_t now, Operations& operations);
 
 // Whether a name is one that a split gives.
 bool is_trace(const std::string& name);
