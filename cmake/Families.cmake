@@ -32,7 +32,8 @@ function(sill_mpi_program name)
     set(language -std=c11)
     if("${arg_UNPARSED_ARGUMENTS}" MATCHES "\\.f90")
       set(compiler ${SILL_MPI_${mpi}_FC})
-      set(language "")
+      # Modules that it makes itself, apart from those of other MPIs.
+      set(language -J${PROJECT_BINARY_DIR}/bin/${mpi})
     endif()
     if(NOT compiler)
       continue()
@@ -51,7 +52,8 @@ function(sill_mpi_program name)
       cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
       list(APPEND sources ${source})
     endforeach()
-    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h ${PROJECT_SOURCE_DIR}/include/sill/*.h)
+    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h ${PROJECT_SOURCE_DIR}/include/sill/*.h
+         ${PROJECT_SOURCE_DIR}/include/sill/*.f90)
     add_custom_command(
       OUTPUT ${output}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin/${mpi}
