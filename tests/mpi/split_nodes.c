@@ -2,6 +2,8 @@
  * node's own. Network stores are overlays (mounted by test_split.py) that the kernel calls something else.
  *   split_nodes namespaces          three namespaces on one node, three groups
  *   split_nodes cluster SEED COUNT  four nodes: burst buffers, own disks, failures, COUNT random topologies
+ *   split_nodes failures            with test_split.py's libbreak.so: a device error, a directory that is deleted
+ * meanwhile
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -250,6 +252,36 @@ static void check_permissions(void) {
 
 static unsigned long long state; /* of random numbers */
 
+/* The directory of rank 0 can't be written; what others have made by then goes, too. */
+static void check_device_error(void) {
+  check_context = "device error";
+  const struct sight mine = {NETWORK, node < 2 ? 0 : 1, 0, 0, 0};
+  const char* path = enter(mine);
+  show_mounts(0);
+  if (rank == 0) must(setenv("SILL_TEST_BREAK", "io", 1), "setenv");
+  split_must_fail(MPIX_COMM_TYPE_NEIGHBORHOOD, split_info(path, "auto"), MPI_ERR_IO, path);
+  split_must_fail(MPIX_COMM_TYPE_NEIGHBORHOOD, split_info(path, "exhaustive"), MPI_ERR_IO, path);
+  split_must_fail(MPIX_COMM_TYPE_NEIGHBORHOOD, split_info(path, "heuristic"), MPI_ERR_IO, path);
+  must(unsetenv("SILL_TEST_BREAK"), "unsetenv");
+  leave(mine);
+}
+
+/* Everybody has seen the directory; then it is gone. */
+static void check_deleted(void) {
+  check_context = "deleted";
+  char victim[512];
+  snprintf(victim, sizeof victim, "%s/net0/victim", scratch());
+  if (rank == 0) must(mkdir(victim, 0755), victim);
+  MPI_Barrier(MPI_COMM_WORLD);
+  bind(victim, place[0], 0);
+  show_mounts(0);
+  if (rank == 0) must(setenv("SILL_TEST_BREAK", victim, 1), "setenv");
+  split_must_give(place[0], "auto", -1);
+  must(unsetenv("SILL_TEST_BREAK"), "unsetenv");
+  must(umount2(place[0], MNT_DETACH), "umount");
+  CHECK(access(victim, F_OK) != 0);
+}
+
 /* All ranks draw the same numbers, so each knows what all see. */
 static unsigned draw(unsigned below) {
   state = state * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -309,6 +341,10 @@ int main(int argc, char** argv) {
   enter_namespace();
   if (strcmp(argv[1], "namespaces") == 0) {
     check_namespaces();
+  } else if (strcmp(argv[1], "failures") == 0) {
+    enter_node();
+    check_device_error();
+    check_deleted();
   } else {
     CHECK_EQ(argc, 4);
     make_disks();
