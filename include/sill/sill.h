@@ -81,6 +81,51 @@ typedef struct sill_split_stats {
  * (MPI_ERR_ARG) if the thread has made none. */
 int sill_split_get_stats(sill_split_stats* stats);
 
+/* Answers to what may not be known: no, yes, or the system below can't tell. */
+enum { SILL_CANT_TELL = -1, SILL_NO = 0, SILL_YES = 1 };
+
+/* What keeps a store's bytes. */
+enum { SILL_MEDIUM_UNKNOWN, SILL_MEDIUM_MEMORY, SILL_MEDIUM_SOLID_STATE, SILL_MEDIUM_ROTATIONAL };
+
+/* The store under a path. Texts that don't fit are cut, except `identity`, whose end becomes a checksum. */
+typedef struct sill_store_info {
+  char file_system[32];     /* as mount shows it: "ext4", "nfs4"; "block device" where the path is one */
+  char source[256];         /* as mount shows it: "/dev/vda", "server:/export" */
+  char mount_point[256];    /* where this process sees it; "" for a block device */
+  char device[64];          /* the kernel's name of the block device, "nvme0n1p2"; "" if none is seen */
+  char identity[256];       /* the same wherever this store is seen; "boot:..." holds until then; copies have it too */
+  uint64_t capacity_bytes;  /* all of it */
+  uint64_t available_bytes; /* what ordinary users can still allocate */
+  uint64_t block_bytes;     /* what is allocated at once */
+  int medium;               /* SILL_MEDIUM_... */
+  int shared;               /* other machines see the same files; this and the following: SILL_NO, SILL_YES, ... */
+  int read_only;
+  int dax;       /* mappings reach the device itself, past the page cache */
+  int reflink;   /* files can share blocks */
+  int direct_io; /* O_DIRECT */
+} sill_store_info;
+
+/* A store that ranks share: those that see the same directory. */
+typedef struct sill_store {
+  sill_store_info info; /* as the lowest of its ranks sees it */
+  const char* path;     /* what that rank calls the directory */
+  int directory;        /* which of the directories asked about, from 0 */
+  int unproven;         /* 1: couldn't be probed (read-only, full, no permission), and rests on its identity */
+  int rank_count;
+  const int* ranks; /* ascending */
+} sill_store;
+
+typedef struct sill_store_list {
+  int store_count;
+  const sill_store* stores; /* by directory, then by lowest rank */
+  int directory_count;
+  const sill_split_stats* splits; /* by directory: operations of all ranks, time of the slowest; `store` is -1 */
+  int rank_count;
+  const int* node_of; /* by rank: its node, numbered from 0 in the order of their lowest ranks */
+  int node_count;
+  const char* const* node_names;
+} sill_store_list;
+
 /* Make the storage of all ranks of `win` durable. Collective over the window's group: all that any rank stored or put,
  * and completed, before it came here. On a window without storage: MPI_SUCCESS, nothing to do.
  * Returns the error of the lowest failing rank (class MPI_ERR_NO_SPACE, MPI_ERR_IO, ...) on every rank; on a window
@@ -92,6 +137,21 @@ int sill_win_get_restored(MPI_Win win, int* restored);
 
 /* Fill *stats with this rank's numbers. Local; memory windows have only memory_bytes. */
 int sill_win_get_stats(MPI_Win win, sill_win_stats* stats);
+
+/* Describe the store under a file, directory or block device, which must exist; looks only, writes nothing. Local; also
+ * before MPI_Init and after MPI_Finalize, where the error code is the class (MPI_ERR_NO_SUCH_FILE, MPI_ERR_ACCESS,
+ * ...). */
+int sill_store_query(const char* path, sill_store_info* info);
+
+/* Which ranks of `comm`, an intra-communicator, share which stores, found as by MPI_Comm_split_type: of each rank
+ * `count` directories, which may differ, with placeholders as in nbhd_common_dirname; NULL or a missing directory is
+ * none. `info` may have nbhd_method. *list is filled on `root` and empty elsewhere; all free it. Collective: `root`,
+ * `count` and the method are the same on all ranks, and so is an error, that of the lowest failing rank. */
+int sill_stores(MPI_Comm comm, int root, int count, const char* const directories[], MPI_Info info,
+                sill_store_list** list);
+
+/* Free a list and set it to NULL. Local. */
+int sill_stores_free(sill_store_list** list);
 
 /* The text of the last error that Sill returned on this thread, with path, key and reason; "" if there was none.
  * MPI_Error_string gives the same text, cut to MPI_MAX_ERROR_STRING. Local; valid until the thread's next MPI call. */

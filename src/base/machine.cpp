@@ -2,16 +2,20 @@
 
 #include <fstream>
 #include <functional>
-#include <string>
 
 namespace sill {
 
-std::uint64_t machine_identity() {
-  static const std::uint64_t identity = [] {
-    std::string boot;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-    return boot.empty() ? 0 : std::hash<std::string>{}(boot) | 1;
+const std::string& boot_id() {
+  static const std::string id = [] {
+    std::string text;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+    return text;
   }();
+  return id;
+}
+
+std::uint64_t machine_identity() {
+  static const std::uint64_t identity = boot_id().empty() ? 0 : std::hash<std::string>{}(boot_id()) | 1;
   return identity;
 }
 

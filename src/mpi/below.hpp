@@ -16,7 +16,7 @@ namespace sill::mpi {
   X(Add_error_code) X(Add_error_string) X(Allgather) X(Allgatherv) X(Allreduce) X(Barrier) X(Bcast)               \
   X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_rank) X(Comm_set_attr)       \
   X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter) X(Error_class)          \
-  X(Error_string) X(Gather) X(Gatherv) X(Get) X(Get_library_version) X(Info_create) X(Info_delete) X(Info_dup)    \
+  X(Error_string) X(Finalized) X(Gather) X(Gatherv) X(Get) X(Get_library_version) X(Info_create) X(Info_delete) X(Info_dup)    \
   X(Info_free) X(Info_get_nkeys) X(Info_get_nthkey) X(Info_set) X(Initialized) X(Iprobe) X(Query_thread)          \
   X(Scatter)                                                                                                     \
   X(Type_get_envelope) X(Type_get_extent) X(Type_size) X(Win_allocate) X(Win_allocate_shared)                     \

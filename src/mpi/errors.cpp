@@ -123,6 +123,16 @@ int to_code(const Status& status) {
   return code ? code->number : wanted_class;
 }
 
+int to_code_at_any_time(const Status& status) {
+  int initialized = 0;
+  int finalized = 1;
+  const bool asked = below().Initialized && below().Finalized && below().Initialized(&initialized) == MPI_SUCCESS &&
+                     below().Finalized(&finalized) == MPI_SUCCESS;
+  if (asked && initialized && !finalized) return to_code(status);
+  last_text = status.message();
+  return error_class(status.cause());
+}
+
 Status from_code(int code, const char* call) {
   if (code == MPI_SUCCESS) return {};
   std::array<char, MPI_MAX_ERROR_STRING> text{};

@@ -12,6 +12,9 @@ namespace sill::mpi {
 // message for last_error_text(), and writes it to the log where the MPI below can't carry it.
 int to_code(const Status& status);
 
+// The same where there may be no MPI: before MPI_Init and after MPI_Finalize the code is the class.
+int to_code_at_any_time(const Status& status);
+
 // A status for a failed call of the MPI below.
 Status from_code(int code, const char* call);
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/config.hpp"
 #include "mpi/below.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
@@ -59,14 +60,6 @@ std::string key_list(const HintPairs& pairs) {
   return keys;
 }
 
-Asked directory_asked(const HintPairs& pairs) {
-  Asked asked{.wish = wish_directory};
-  auto hints = parse_split_hints(pairs);
-  asked.status = hints.status();
-  if (hints.ok()) asked.hints = std::move(hints).value();
-  return asked;
-}
-
 Asked neighborhood_asked(const HintPairs& pairs) {
   if (value_of(pairs, SILL_NBHD_DIRNAME)) return directory_asked(pairs);
   const int native = native_neighborhood();
@@ -92,6 +85,14 @@ Asked guided_asked(int split_type, const HintPairs& pairs) {
 
 }  // namespace
 
+Asked directory_asked(const HintPairs& pairs) {
+  Asked asked{.wish = wish_directory};
+  auto hints = parse_split_hints(pairs);
+  asked.status = hints.status();
+  if (hints.ok()) asked.hints = std::move(hints).value();
+  return asked;
+}
+
 Asked read_asked(int split_type, MPI_Info info) {
   if (split_type == MPI_UNDEFINED) return {.wish = wish_nothing, .split_type = split_type};
   if (split_type == MPI_COMM_TYPE_SHARED) return {.wish = wish_pass, .split_type = split_type};
@@ -99,6 +100,18 @@ Asked read_asked(int split_type, MPI_Info info) {
   if (is_neighborhood(split_type, pairs)) return neighborhood_asked(pairs);
   if (is_guided(split_type)) return guided_asked(split_type, pairs);
   return {.wish = wish_pass, .split_type = split_type};
+}
+
+Result<std::optional<std::string>> directory_of(const Asked& asked, int rank) {
+  if (!asked.status.ok()) return asked.status;
+  if (asked.wish != wish_directory) return std::optional<std::string>();
+  NameFields fields;
+  fields.rank = mpi::world_rank(rank);
+  fields.host = host_name();
+  fields.job = job_name();
+  auto path = expand_directory(asked.hints.directory, fields);
+  if (!path.ok()) return Status(path.status().cause(), "nbhd_common_dirname: " + path.status().message());
+  return std::optional<std::string>(std::move(path).value());
 }
 
 Result<unsigned> all_wishes(MPI_Comm comm, unsigned mine, bool inter) {

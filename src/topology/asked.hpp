@@ -2,6 +2,9 @@
 // What a call of MPI_Comm_split_type asks for, and whether that is for Sill.
 #include <mpi.h>
 
+#include <optional>
+#include <string>
+
 #include "base/split_hints.hpp"
 #include "base/status.hpp"
 
@@ -23,8 +26,14 @@ struct Asked {
   SplitHints hints{};
 };
 
-// Local.
+// What a call asks for. Local.
 Asked read_asked(int split_type, MPI_Info info);
+
+// A split by the directory of these pairs; what is wrong with them is in its status.
+Asked directory_asked(const HintPairs& pairs);
+
+// This rank's directory, by its name; nullopt for a rank that gives none. `rank` stands for %r where there is no world.
+Result<std::optional<std::string>> directory_of(const Asked& asked, int rank);
 
 // The wishes of all ranks of both groups, if there are two. Collective.
 Result<unsigned> all_wishes(MPI_Comm comm, unsigned mine, bool inter);

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <fstream>
 #include <functional>
 #include <sstream>
 #include <utility>
@@ -18,7 +16,6 @@
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "base/machine.hpp"
-#include "base/text.hpp"
 
 namespace sill::topology {
 namespace {
@@ -41,45 +38,6 @@ std::uint64_t hash_of(const Fields&... fields) {
   std::ostringstream text;
   ((text << fields << '\n'), ...);
   return hash(text.str());
-}
-
-// mountinfo writes blanks and backslashes as \ooo.
-std::string unescape(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned code = 0;
-    if (text[i] == '\\' && i + 3 < text.size() &&
-        std::from_chars(text.data() + i + 1, text.data() + i + 4, code, 8).ptr == text.data() + i + 4) {
-      plain += static_cast<char>(code);
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
-
-bool has_option(std::string_view options, std::string_view wanted) {
-  const auto all = split(options, ',');
-  return std::ranges::find(all, wanted) != all.end();
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// fdinfo rather than statx: kernels before 5.8 tell it there only.
-std::optional<std::uint64_t> mount_id(int fd) {
-  const std::string info = read_file("/proc/self/fdinfo/" + std::to_string(fd));
-  constexpr std::string_view key = "mnt_id:";
-  for (std::string_view line : split(info, '\n')) {
-    if (!line.starts_with(key)) continue;
-    line = trim(line.substr(key.size()));
-    std::uint64_t id = 0;
-    if (std::from_chars(line.data(), line.data() + line.size(), id).ec == std::errc()) return id;
-  }
-  return std::nullopt;
 }
 
 std::uint64_t random_number() {
@@ -107,22 +65,6 @@ bool may_write(const struct statx& found) {
 }
 
 }  // namespace
-
-std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t id) {
-  const std::string wanted = std::to_string(id);
-  for (const std::string_view line : split(mountinfo, '\n')) {
-    const auto fields = split(line, ' ');
-    // Optional fields end in one that is "-"; behind it come type, source and the file system's own options.
-    const auto dash = std::ranges::find(fields, std::string_view("-"));
-    if (fields[0] != wanted || dash - fields.begin() < 6 || fields.end() - dash < 4) continue;
-    return Mount{.type = unescape(dash[1]),
-                 .source = unescape(dash[2]),
-                 .root = unescape(fields[3]),
-                 .point = unescape(fields[4]),
-                 .read_only = has_option(fields[5], "ro") || has_option(dash[3], "ro")};
-  }
-  return std::nullopt;
-}
 
 Kind kind_of(std::string_view type) {
   if (std::ranges::find(plain_types, type) != plain_types.end()) return Kind::plain;
@@ -160,13 +102,12 @@ Status Directory::identify() {
   // What the look-up of the name has just brought is new enough; a server need not be asked again.
   if (::statx(fd_, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &found) != 0)
     return errno_status(errno, path_);
-  const auto id = mount_id(fd_);
-  if (id) mount_ = find_mount(read_file("/proc/self/mountinfo"), *id);
+  if (auto mount = mount_of(fd_, path_); mount.ok()) mount_ = std::move(mount).value();
   const bool told = mount_.has_value() && machine_identity() != 0;
 
   identity_.presence = Presence::present;
   identity_.kind = told ? kind_of(mount_->type) : Kind::stacked;
-  identity_.read_only = mount_ && mount_->read_only;
+  identity_.read_only = mount_ && mount_->has_option("ro");
   identity_.likely_writer = may_write(found);
   identity_.machine = own_machine();
   identity_.node = hash_of(own_machine(), host_name());

@@ -6,21 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/mounts.hpp"
 #include "base/status.hpp"
 
 namespace sill::topology {
-
-// A line of /proc/self/mountinfo.
-struct Mount {
-  std::string type;    // "ext4", "nfs4", "fuse.sshfs"
-  std::string source;  // "/dev/sda1", "server:/export"
-  std::string root;    // the folder of the file system that is mounted
-  std::string point;   // where it is mounted
-  bool read_only = false;
-};
-
-// The mount of that id in the text of a mountinfo file.
-std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t id);
 
 enum class Kind : std::uint32_t {
   plain,    // of this kernel alone: another directory there is another store, and no other kernel sees it

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/config.hpp"
 #include "mpi/below.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
@@ -204,19 +203,6 @@ class Worker {
 std::optional<Report>& report() {
   thread_local std::optional<Report> last;
   return last;
-}
-
-// This rank's directory, by its name; nullopt for a rank that gives none.
-Result<std::optional<std::string>> directory_of(const Asked& asked, int rank) {
-  if (!asked.status.ok()) return asked.status;
-  if (asked.wish != wish_directory) return std::optional<std::string>();
-  NameFields fields;
-  fields.rank = mpi::world_rank(rank);
-  fields.host = host_name();
-  fields.job = job_name();
-  auto path = expand_directory(asked.hints.directory, fields);
-  if (!path.ok()) return Status(path.status().cause(), "nbhd_common_dirname: " + path.status().message());
-  return std::optional<std::string>(std::move(path).value());
 }
 
 }  // namespace

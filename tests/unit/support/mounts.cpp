@@ -52,7 +52,9 @@ Mounted::Mounted(std::uint64_t size) { mount("sill-unit", "tmpfs", "size=" + std
 Mounted::Mounted(const std::string& type) { mount("sill-unit", type, ""); }
 
 Mounted::Mounted(const LoopDevice& device, const std::string& type) {
-  run_or_throw({"mkfs." + type, "-q", "-m", "0", device.path()});
+  std::vector<std::string> words = {"mkfs." + type, "-q", device.path()};
+  if (type.starts_with("ext")) words.insert(words.end() - 1, {"-m", "0"});  // nothing is kept for root
+  run_or_throw(words);
   mount(device.path(), type, "");
 }
 

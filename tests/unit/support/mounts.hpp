@@ -32,7 +32,7 @@ class Mounted {
   explicit Mounted(std::uint64_t size);
   // A file system of a `type` that needs no device and takes no options (ramfs).
   explicit Mounted(const std::string& type);
-  // `device` with a new file system of `type` (ext2, ext4).
+  // `device` with a new file system of `type` (ext2, ext4, xfs).
   Mounted(const LoopDevice& device, const std::string& type);
   ~Mounted();
   Mounted(const Mounted&) = delete;

@@ -13,41 +13,6 @@
 namespace sill::topology {
 namespace {
 
-constexpr std::string_view mountinfo =
-    "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
-    "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n"
-    "36 27 0:40 /users/me /home/my\\040own\\134dir rw,noatime shared:1 master:2 - nfs4 server:/export\\040a "
-    "ro,vers=4.2\n"
-    "40 27 0:41 / /ro ro,relatime - tmpfs none rw\n"
-    "41 27 broken\n";
-
-TEST(Mounts, AreFoundByTheirId) {
-  const auto root = find_mount(mountinfo, 27);
-  ASSERT_TRUE(root);
-  EXPECT_EQ(root->type, "ext4");
-  EXPECT_EQ(root->source, "/dev/vda");
-  EXPECT_EQ(root->point, "/");
-  EXPECT_FALSE(root->read_only);
-  EXPECT_FALSE(find_mount(mountinfo, 2)) << "22 and 27 only begin with it";
-  EXPECT_FALSE(find_mount("", 27));
-}
-
-TEST(Mounts, MayHaveOptionalFieldsAndEscapes) {
-  const auto mount = find_mount(mountinfo, 36);
-  ASSERT_TRUE(mount);
-  EXPECT_EQ(mount->type, "nfs4");
-  EXPECT_EQ(mount->source, "server:/export a");
-  EXPECT_EQ(mount->root, "/users/me");
-  EXPECT_EQ(mount->point, "/home/my own\\dir");
-}
-
-TEST(Mounts, AreReadOnlyByTheirOwnOptionOrTheFileSystems) {
-  EXPECT_TRUE(find_mount(mountinfo, 36)->read_only);
-  EXPECT_TRUE(find_mount(mountinfo, 40)->read_only);
-}
-
-TEST(Mounts, BrokenLinesAreNone) { EXPECT_FALSE(find_mount(mountinfo, 41)); }
-
 TEST(Kinds, OfFileSystems) {
   for (const char* type : {"ext4", "xfs", "btrfs", "tmpfs", "zfs"}) EXPECT_EQ(kind_of(type), Kind::plain) << type;
   for (const char* type : {"nfs", "nfs4", "lustre", "gpfs", "ceph", "beegfs", "cifs", "fuse.sshfs"})

@@ -1,0 +1,106 @@
+// The functions of sill.h about stores.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mpi/below.hpp"
+#include "mpi/comm.hpp"
+#include "mpi/errors.hpp"
+#include "pmpi/entry.hpp"
+#include "sill/sill.h"
+#include "topology/store.hpp"
+#include "topology/store_info.hpp"
+#include "topology/survey.hpp"
+
+namespace {
+
+using sill::Cause;
+using sill::Status;
+using sill::mpi::below;
+using sill::topology::Asked;
+using sill::topology::Survey;
+
+// The list and all it points to.
+struct OwnedList : sill_store_list {
+  Survey survey;
+  std::vector<sill_store> store_array;
+  std::vector<const char*> names;
+};
+
+sill_store_list* make_list(Survey&& survey, int directory_count) {
+  auto list = std::make_unique<OwnedList>();
+  list->survey = std::move(survey);
+  const Survey& kept = list->survey;
+  for (const auto& store : kept.stores)
+    list->store_array.push_back({store.info, store.path.c_str(), store.directory, store.unproven,
+                                 static_cast<int>(store.ranks.size()), store.ranks.data()});
+  for (const std::string& name : kept.node_names) list->names.push_back(name.c_str());
+  static_cast<sill_store_list&>(*list) = {static_cast<int>(kept.stores.size()),
+                                          list->store_array.data(),
+                                          directory_count,
+                                          kept.splits.data(),
+                                          static_cast<int>(kept.node_of.size()),
+                                          kept.node_of.data(),
+                                          static_cast<int>(list->names.size()),
+                                          list->names.data()};
+  return list.release();
+}
+
+bool is_inter(MPI_Comm comm) {
+  int inter = 0;
+  return below().Comm_test_inter(comm, &inter) == MPI_SUCCESS && inter;
+}
+
+// What a rank asks for in each directory; a rank without one takes part all the same.
+std::vector<Asked> read_directories(int count, const char* const* directories, MPI_Info info) {
+  const auto methods = sill::mpi::info_pairs(info, [](const std::string& key) { return key == SILL_NBHD_METHOD; });
+  std::vector<Asked> all;
+  for (int i = 0; i < count; ++i) {
+    sill::HintPairs pairs = methods;
+    if (directories[i]) pairs.emplace_back(SILL_NBHD_DIRNAME, directories[i]);
+    all.push_back(directories[i] ? sill::topology::directory_asked(pairs)
+                                 : Asked{.wish = sill::topology::wish_nothing, .status = {}, .hints = {}});
+  }
+  return all;
+}
+
+}  // namespace
+
+SILL_EXPORT int sill_store_query(const char* path, sill_store_info* info) {
+  const sill::mpi::Inside inside;
+  if (!path || !info) return sill::mpi::to_code_at_any_time({Cause::bad_argument, "sill_store_query: a null argument"});
+  const auto store = sill::topology::query_store(path);
+  if (!store.ok()) return sill::mpi::to_code_at_any_time(store.status());
+  *info = sill::topology::to_info(store.value());
+  return MPI_SUCCESS;
+}
+
+SILL_EXPORT int sill_stores(MPI_Comm comm, int root, int count, const char* const directories[], MPI_Info info,
+                            sill_store_list** list) {
+  const sill::mpi::Inside inside;
+  if (comm == MPI_COMM_NULL || is_inter(comm))
+    return sill::mpi::to_code({Cause::bad_argument, "sill_stores: comm must be an intra-communicator"});
+  int size = 0;
+  below().Comm_size(comm, &size);
+  if (root < 0 || root >= size)
+    return sill::mpi::to_code({Cause::bad_argument, "sill_stores: root is no rank of comm"});
+  Status status;
+  if (!list || count < 0 || (count > 0 && !directories))
+    status = {Cause::bad_argument, "sill_stores: a null argument or a negative count"};
+  auto found = sill::topology::survey(
+      comm, root, status.ok() ? read_directories(count, directories, info) : std::vector<Asked>(), status);
+  if (list) *list = nullptr;
+  if (!found.ok()) return sill::mpi::to_code(found.status());
+  int rank = 0;
+  below().Comm_rank(comm, &rank);
+  *list = make_list(std::move(found).value(), rank == root ? count : 0);
+  return MPI_SUCCESS;
+}
+
+SILL_EXPORT int sill_stores_free(sill_store_list** list) {
+  if (!list) return sill::mpi::to_code_at_any_time({Cause::bad_argument, "sill_stores_free: a null argument"});
+  delete static_cast<OwnedList*>(*list);
+  *list = nullptr;
+  return MPI_SUCCESS;
+}

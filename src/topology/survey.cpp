@@ -1,0 +1,266 @@
+#include "topology/survey.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/config.hpp"
+#include "base/machine.hpp"
+#include "mpi/below.hpp"
+#include "mpi/errors.hpp"
+#include "topology/split.hpp"
+#include "topology/store.hpp"
+#include "topology/store_info.hpp"
+
+namespace sill::topology {
+namespace {
+
+using mpi::below;
+
+struct Group {
+  MPI_Comm comm;
+  int root;
+  int rank = 0;
+  int size = 1;
+
+  bool is_root() const { return rank == root; }
+};
+
+// What a rank found in one directory; sent as it is.
+struct Found {
+  std::int32_t store = -1;
+  std::int32_t unproven = 0;
+  std::int32_t method = 0;
+  std::int32_t store_count = 0;
+  Operations operations;
+  std::uint64_t time_ns = 0;
+};
+
+// What the lowest rank of a store tells of it; sent as it is.
+struct Described {
+  sill_store_info info{};
+  std::array<char, 1024> path{};
+};
+using NodeName = std::array<char, 256>;
+
+template <std::size_t size>
+std::array<char, size> fixed(const std::string& text) {
+  std::array<char, size> field{};
+  std::copy_n(text.begin(), std::min(text.size(), size - 1), field.begin());
+  return field;
+}
+
+std::uint64_t node_number() { return std::hash<std::string>{}(boot_id() + '/' + host_name()); }
+
+Status agree_on_count(MPI_Comm comm, std::size_t count) {
+  const std::array<int, 2> mine = {static_cast<int>(count), -static_cast<int>(count)};
+  std::array<int, 2> most{};
+  const int code = below().Allreduce(mine.data(), most.data(), 2, MPI_INT, MPI_MAX, comm);
+  if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Allreduce");
+  if (most[0] == -most[1]) return {};
+  return {Cause::bad_argument, "sill_stores: the number of directories differs between ranks"};
+}
+
+// `count` records of each rank, on the root.
+template <class Record>
+Result<std::vector<Record>> gather(const Group& group, const std::vector<Record>& mine) {
+  std::vector<Record> all(group.is_root() ? mine.size() * static_cast<std::size_t>(group.size) : 0);
+  const int bytes = static_cast<int>(mine.size() * sizeof(Record));
+  const int code = below().Gather(mine.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, group.root, group.comm);
+  if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Gather");
+  return all;
+}
+
+Result<Found> divide_by(const Group& group, const Asked& asked, std::optional<std::string>& path) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto directory = directory_of(asked, group.rank);
+  if (directory.ok()) path = std::move(directory).value();
+  const auto division = divide(group.comm, path, asked.hints.method, directory.status());
+  if (!division.ok()) return division.status();
+  const Division& found = division.value();
+  const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
+  return Found{found.place.store, found.place.unproven, static_cast<std::int32_t>(asked.hints.method),
+               found.store_count, found.operations,     static_cast<std::uint64_t>(time.count())};
+}
+
+// What each rank is to tell, by rank: first whether of its node, then whether of its store in each directory. The
+// lowest ranks do.
+using Flags = std::vector<std::uint8_t>;
+
+Flags choose_speakers(const Group& group, std::size_t count, const std::vector<std::uint64_t>& nodes,
+                      const std::vector<Found>& all) {
+  Flags flags;
+  std::unordered_set<std::uint64_t> seen_nodes;
+  std::vector<std::int32_t> seen_stores(count, 0);  // stores are numbered in the order of their lowest ranks
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(group.size); ++rank) {
+    flags.push_back(seen_nodes.insert(nodes[rank]).second);
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool first = all[rank * count + i].store == seen_stores[i];
+      flags.push_back(first);
+      seen_stores[i] += first;
+    }
+  }
+  return flags;
+}
+
+Result<Flags> scatter(const Group& group, const Flags& all, std::size_t each) {
+  Flags mine(each);
+  const int bytes = static_cast<int>(each);
+  const int code = below().Scatter(all.data(), bytes, MPI_BYTE, mine.data(), bytes, MPI_BYTE, group.root, group.comm);
+  if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Scatter");
+  return mine;
+}
+
+template <class Record>
+void append(std::string& text, const Record& record) {
+  text.append(reinterpret_cast<const char*>(&record), sizeof record);
+}
+
+// This rank's part of the descriptions. What can't be described leaves an empty one, for others count on its length.
+std::string speak(const Flags& flags, const std::vector<std::optional<std::string>>& paths, Status& status) {
+  std::string part;
+  if (flags[0]) append(part, fixed<std::tuple_size_v<NodeName>>(host_name()));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (!flags[1 + i]) continue;
+    Described described;
+    const auto store = query_store(*paths[i]);
+    if (store.ok()) described = {to_info(store.value()), fixed<1024>(*paths[i])};
+    if (status.ok()) status = store.status();
+    append(part, described);
+  }
+  return part;
+}
+
+std::size_t part_size(const Flags& all, std::size_t rank, std::size_t each) {
+  std::size_t bytes = all[rank * each] ? sizeof(NodeName) : 0;
+  for (std::size_t i = 1; i < each; ++i) bytes += all[rank * each + i] ? sizeof(Described) : 0;
+  return bytes;
+}
+
+// The parts of all ranks, one after another, on the root.
+Result<std::string> gather_parts(const Group& group, const std::string& mine, const Flags& all, std::size_t each) {
+  std::vector<int> lengths, starts;
+  int total = 0;
+  for (std::size_t rank = 0; rank * each < all.size(); ++rank) {
+    starts.push_back(total);
+    lengths.push_back(static_cast<int>(part_size(all, rank, each)));
+    total += lengths.back();
+  }
+  std::string parts(static_cast<std::size_t>(total), '\0');
+  const int code = below().Gatherv(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, parts.data(), lengths.data(),
+                                   starts.data(), MPI_BYTE, group.root, group.comm);
+  if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Gatherv");
+  return parts;
+}
+
+sill_split_stats summary(const std::vector<Found>& all, std::size_t count, std::size_t directory) {
+  sill_split_stats stats{};
+  stats.store = -1;
+  for (std::size_t at = directory; at < all.size(); at += count) {
+    const Found& found = all[at];
+    stats.store_count = found.store_count;
+    stats.method = std::max(stats.method, static_cast<int>(found.method));
+    stats.unproven = stats.unproven || found.unproven;
+    stats.creates += found.operations.creates;
+    stats.looks += found.operations.looks;
+    stats.removes += found.operations.removes;
+    stats.time_ns = std::max(stats.time_ns, found.time_ns);
+  }
+  return stats;
+}
+
+// The root's sheet, put together from what all have told.
+class Sheet {
+ public:
+  Sheet(const std::vector<std::uint64_t>& nodes, const std::vector<Found>& all, std::size_t count)
+      : nodes_(nodes), all_(all), count_(count), first_of_(count) {}
+
+  Survey fill(const Flags& flags, const std::string& parts) {
+    for (std::size_t i = 0; i < count_; ++i) survey_.splits.push_back(summary(all_, count_, i));
+    int store_count = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      first_of_[i] = static_cast<std::size_t>(store_count);
+      store_count += survey_.splits[i].store_count;
+    }
+    survey_.stores.resize(static_cast<std::size_t>(store_count));
+    const char* next = parts.data();
+    for (std::size_t rank = 0; rank < nodes_.size(); ++rank) next = add_rank(rank, &flags[rank * (count_ + 1)], next);
+    return std::move(survey_);
+  }
+
+ private:
+  const char* add_rank(std::size_t rank, const std::uint8_t* flags, const char* next) {
+    if (flags[0]) {
+      node_index_.emplace(nodes_[rank], static_cast<int>(survey_.node_names.size()));
+      survey_.node_names.emplace_back(next);
+      next += sizeof(NodeName);
+    }
+    survey_.node_of.push_back(node_index_.at(nodes_[rank]));
+    for (std::size_t i = 0; i < count_; ++i) {
+      const Found& found = all_[rank * count_ + i];
+      if (found.store < 0) continue;
+      SharedStore& store = survey_.stores[first_of_[i] + static_cast<std::size_t>(found.store)];
+      store.ranks.push_back(static_cast<int>(rank));
+      store.unproven = store.unproven || found.unproven;
+      if (flags[1 + i]) next = describe(store, static_cast<int>(i), next);
+    }
+    return next;
+  }
+
+  static const char* describe(SharedStore& store, int directory, const char* next) {
+    Described described;
+    std::memcpy(&described, next, sizeof described);
+    store.info = described.info;
+    store.path = described.path.data();
+    store.directory = directory;
+    return next + sizeof described;
+  }
+
+  const std::vector<std::uint64_t>& nodes_;
+  const std::vector<Found>& all_;
+  std::size_t count_;
+  std::vector<std::size_t> first_of_;  // by directory, where its stores begin
+  std::unordered_map<std::uint64_t, int> node_index_;
+  Survey survey_;
+};
+
+}  // namespace
+
+Result<Survey> survey(MPI_Comm comm, int root, const std::vector<Asked>& directories, const Status& mine) {
+  Group group{comm, root};
+  below().Comm_rank(comm, &group.rank);
+  below().Comm_size(comm, &group.size);
+  const std::size_t count = directories.size();
+  Status status = mpi::agree(comm, mine);
+  if (status.ok()) status = agree_on_count(comm, count);
+  std::vector<std::optional<std::string>> paths(count);
+  std::vector<Found> found;
+  for (std::size_t i = 0; status.ok() && i < count; ++i) {
+    const auto one = divide_by(group, directories[i], paths[i]);
+    status = one.status();
+    if (one.ok()) found.push_back(one.value());
+    // A path may be wrong here and right elsewhere: what wasn't found isn't described.
+    if (one.ok() && one.value().store < 0) paths[i].reset();
+  }
+  if (!status.ok()) return status;
+  const auto all = gather(group, found);
+  if (!all.ok()) return all.status();
+  const auto nodes = gather(group, std::vector<std::uint64_t>{node_number()});
+  if (!nodes.ok()) return nodes.status();
+  const Flags speakers = group.is_root() ? choose_speakers(group, count, nodes.value(), all.value()) : Flags();
+  const auto flags = scatter(group, speakers, count + 1);
+  if (!flags.ok()) return flags.status();
+  const auto parts = gather_parts(group, speak(flags.value(), paths, status), speakers, count + 1);
+  if (!parts.ok()) return parts.status();
+  if (status = mpi::agree(comm, status); !status.ok()) return status;
+  return group.is_root() ? Sheet(nodes.value(), all.value(), count).fill(speakers, parts.value()) : Survey();
+}
+
+}  // namespace sill::topology
