@@ -1,12 +1,14 @@
 """Sill: storage under MPI. The `sill` command, and what of it is useful from Python:
 
-hints() is the table of window hints, preload_library(PROGRAM) the library to preload, window_files(FOLDER) and
-window_file(FILE) say which files are windows. All raise SillError, whose text says what to do. Needs the standard
-library only; the command itself needs typer and rich.
+hints() is the hint table, preload_library(PROGRAM) the library to preload, query_store(PATH) what lies under a path,
+window_files(FOLDER) and window_file(FILE) say which files are windows. All raise SillError, whose text says what to do.
+Needs the standard library only; the command itself needs typer and rich.
 """
 
 from .errors import SillError
 from .hint_table import Hint, hints
+from .native import Store
+from .native import query as query_store
 from .run import preload_library
 from .sidecar import Segment, WindowFile, window_file, window_files
 
@@ -15,9 +17,11 @@ __all__ = [
     "Hint",
     "Segment",
     "SillError",
+    "Store",
     "WindowFile",
     "hints",
     "preload_library",
+    "query_store",
     "window_file",
     "window_files",
 ]

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
-from typing import Optional
+from typing import NoReturn, Optional
 
 import typer
 from rich.text import Text
 
-from . import __version__, doctor, hint_table, run, sidecar
+from . import __version__, doctor, hint_table, launchers, run, sidecar, topo, topology
 from .bench.cli import app as bench
 from .errors import SillError
 from .terminal import plain_table, print_table
@@ -83,11 +83,7 @@ def _run(
         return
     if store is not None:
         run.make_store(store)
-    sys.stdout.flush()
-    try:
-        os.execvp(command[0], command)
-    except OSError as error:
-        raise SillError(f"{command[0]}: {error.strerror}; name a launcher with --mpiexec", 126) from error
+    _become(command)
 
 
 @app.command("preload", epilog="Example: srun -n 64 env LD_PRELOAD=$(sill preload ./program) ./program")
@@ -132,6 +128,36 @@ def _doctor(
         print_table(table)
     if any(finding.verdict == doctor.BAD for finding in findings):
         raise typer.Exit(1)
+
+
+@app.command("topo", epilog="Example: sill topo -n 4 /scratch/me /tmp")
+def _topo(
+    folders: list[str] = typer.Argument(
+        ..., metavar="DIR...", help="Directories; %h, %r and %j stand for host, rank and job id."
+    ),
+    ranks: Optional[int] = typer.Option(None, "-n", "--ranks", min=1, help="Start this many ranks to ask."),
+    mpiexec: Optional[str] = typer.Option(
+        None, "--mpiexec", metavar="CMD", help="Launcher with its options; by default the one on $PATH."
+    ),
+    method: Optional[str] = typer.Option(
+        None, "--method", metavar="NAME", help="nbhd_method: auto, exhaustive, heuristic or fingerprint."
+    ),
+    as_json: bool = _Json,
+    draw: Optional[str] = typer.Option(None, "--draw", metavar="FILE.png", help="Draw who shares what."),
+) -> None:
+    """Show which ranks share which stores.
+
+    Below a launcher (mpiexec -n 4 sill topo DIR) its ranks ask; with -n or --mpiexec ranks are started for it; without
+    either, what lies under the directories on this machine is shown.
+    """
+    if ranks is None and mpiexec is None and not launchers.is_rank(os.environ):
+        if method is not None:
+            raise SillError("--method is for ranks: give -n, or call sill topo below a launcher")
+        topo.show(topology.of_this_machine(folders), as_json, draw)
+        return
+    options = [*(["--json"] if as_json else []), *(["--method", method] if method else [])]
+    options += ["--draw", os.path.abspath(draw)] if draw else []
+    _become(topo.ranks_command([*options, "--", *folders], ranks, mpiexec))
 
 
 @app.command("ls", epilog="Example: sill ls -r /scratch/me")
@@ -226,6 +252,15 @@ def main(arguments: list[str] | None = None) -> int:
         code, text = 1, f"{named}{error.strerror}; check the path and who may read it"
     _complain(text)
     return code
+
+
+def _become(command: list[str]) -> NoReturn:
+    """Run a command in this process's place."""
+    sys.stdout.flush()
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        raise SillError(f"{command[0]}: {error.strerror}; name a launcher with --mpiexec", 126) from error
 
 
 def _complain(text: str) -> None:

@@ -13,11 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cachestat, launchers, libraries, mpis, stores
+from . import cachestat, launchers, libraries, mpis, native, stores, topology
 from .errors import SillError
 from .text import size
 
 OK, WARN, BAD = "ok", "warn", "bad"
+
+# File systems whose coherence or durability of mapped files depends on a server or a layer below.
+_SERVERS = {"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def examine(folders: Sequence[str] = ()) -> Iterator[Finding]:
     for folder in folders or _usual_folders():
         if not Path(folder).is_dir():
             raise SillError(f"{folder}: no such folder; make it, or name another one: sill doctor DIR")
-        yield _store(stores.inspect(folder))
+        yield _store(folder)
     yield _shared_memory()
     yield from _limits()
     yield from _memory()
@@ -93,30 +96,37 @@ def _usual_folders() -> list[str]:
     return list(folders.values())
 
 
-def _store(store: stores.Store) -> Finding:
+def _store(folder: str) -> Finding:
     def can(ability: bool | None) -> str:
         return {True: "yes", False: "no", None: "unknown"}[ability]
 
+    try:
+        store = native.query(folder)
+    except SillError as error:
+        reason, _, advice = str(error).partition("; ")
+        return Finding("file system", folder, WARN, f"unknown: {reason}", advice or "run make, or reinstall Sill")
+    trial = stores.try_out(folder)
     found = (
-        f"{store.kind}, {size(store.free)} of {size(store.total)} free, reflink {can(store.reflink)}, "
-        f"DAX {can(store.dax)}, O_DIRECT {can(store.direct)}, fallocate {can(store.reserve)}"
+        f"{store.file_system}, {topology.place(store)}, {size(store.available_bytes)} of {size(store.capacity_bytes)} "
+        f"free, reflink {can(trial.reflink)}, DAX {can(store.dax)}, O_DIRECT {can(trial.direct)}, "
+        f"fallocate {can(trial.reserve)}"
     )
-    verdict, advice = _judge(store)
-    return Finding("file system", store.folder, verdict, found, advice)
+    verdict, advice = _judge(store, trial)
+    return Finding("file system", folder, verdict, found, advice)
 
 
-def _judge(store: stores.Store) -> tuple[str, str]:
-    if not store.writable:
-        return BAD, f"{store.error}: choose a folder that you may write to"
-    if not store.mapping:
+def _judge(store: native.Store, trial: stores.Trial) -> tuple[str, str]:
+    if not trial.writable:
+        return BAD, f"{trial.error}: choose a folder that you may write to"
+    if not trial.mapping:
         return BAD, "files can't be mapped here: put windows on another file system"
-    if store.free < 2**30 or store.free < store.total // 50:
+    if store.available_bytes < 2**30 or store.available_bytes < store.capacity_bytes // 50:
         return WARN, "little space: make room before windows are put here"
-    if store.kind in stores.IN_MEMORY:
+    if store.medium == "memory":
         return WARN, "memory, not storage: windows here use up memory and are gone after a reboot"
-    if store.kind in stores.REMOTE or store.kind.startswith("fuse"):
+    if store.file_system in _SERVERS or store.file_system.startswith("fuse"):
         return WARN, "a server's files: prefer a node's own disk or a parallel file system; check sync with make test"
-    if not store.reserve:
+    if not trial.reserve:
         return WARN, "blocks can't be reserved: use storage_alloc_reserve=sparse and keep space free"
     return OK, ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from . import mpis
@@ -13,6 +13,9 @@ from .errors import SillError
 
 # What launchers leave in the environment of the ranks they start.
 _RANK_VARIABLES = {"ompi": ("OMPI_COMM_WORLD_SIZE",), "mpich": ("PMI_SIZE", "HYDI_CONTROL_FD", "PMI_RANK")}
+_ANY_RANK_VARIABLES = ("PMIX_RANK", "PALS_RANKID", "FLUX_TASK_RANK")
+# The programs of a launcher that are parents of its ranks.
+_PARENTS = ("hydra", "mpiexec", "mpirun", "orted", "orterun", "prted", "prte", "prun", "prterun")
 
 
 def mpi_of(launcher: str, known: list[mpis.Mpi]) -> mpis.Mpi | None:
@@ -58,6 +61,40 @@ def family_of_surroundings(environment: Mapping[str, str]) -> str | None:
         if any(name in environment for name in names):
             return family
     return None
+
+
+def is_rank(environment: Mapping[str, str]) -> bool:
+    """Whether a launcher has started this process."""
+    return family_of_surroundings(environment) is not None or any(name in environment for name in _ANY_RANK_VARIABLES)
+
+
+def mpi_above(known: list[mpis.Mpi]) -> mpis.Mpi | None:
+    """The MPI whose launcher has started this rank: by the program that is its parent, else by that on $PATH."""
+    family = family_of_surroundings(os.environ)
+    fitting = [mpi for mpi in known if family is None or mpi.family == family]
+    for program in _programs_above():
+        if os.path.basename(program).startswith(_PARENTS):
+            folders = [os.path.realpath(mpi.prefix) for mpi in fitting]
+            for mpi, folder in zip(fitting, folders):
+                if program.startswith(f"{folder}/"):
+                    return mpi
+    launcher = on_path()
+    usual = mpi_of(launcher, fitting) if launcher else None
+    return usual or next(iter(fitting), None)
+
+
+def _programs_above() -> Iterator[str]:
+    """The executables of the processes above this one, the nearest first."""
+    process = os.getppid()
+    while process > 1:
+        try:
+            program = os.readlink(f"/proc/{process}/exe")
+            with open(f"/proc/{process}/stat", encoding="utf-8", errors="surrogateescape") as file:
+                above = int(file.read().rpartition(")")[2].split()[1])
+        except OSError:  # another user's, or gone
+            return
+        yield program
+        process = above
 
 
 def choose(family: str, library: str | None, known: list[mpis.Mpi]) -> str:

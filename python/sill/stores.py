@@ -1,4 +1,4 @@
-"""What a folder's file system can do for windows, found out by trying with a small temporary file."""
+"""What a folder can do for windows, found out by trying with small temporary files."""
 
 from __future__ import annotations
 
@@ -14,47 +14,40 @@ from pathlib import Path
 
 _FICLONE = 0x40049409  # _IOW(0x94, 9, int), of linux/fs.h
 
-# File systems whose files live in memory: a window there is gone with the machine.
-IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
-# File systems whose coherence or durability of mapped files depends on a server or a layer below.
-REMOTE = {"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs"}
-
 
 @dataclass(frozen=True)
-class Store:
-    """A folder on a file system; None where it could not be tried."""
+class Trial:
+    """What works in a folder; None where it could not be tried."""
 
-    folder: str
-    kind: str
-    free: int  # bytes for ordinary users
-    total: int
     writable: bool
-    mapping: bool | None  # shared mappings and msync
-    reserve: bool | None  # fallocate, for storage_alloc_reserve=full
-    reflink: bool | None
-    direct: bool | None  # O_DIRECT
-    dax: bool
+    mapping: bool | None = None  # shared mappings and msync
+    reserve: bool | None = None  # fallocate, for storage_alloc_reserve=full
+    reflink: bool | None = None
+    direct: bool | None = None  # O_DIRECT
     error: str = ""  # why it could not be tried
 
 
-def inspect(folder: str | os.PathLike) -> Store:
-    """Look at a folder, which must exist."""
-    path = os.path.realpath(folder)
-    kind, options = _mount_of(path)
-    space = os.statvfs(path)
-    known = {
-        "folder": str(folder),
-        "kind": kind,
-        "free": space.f_bavail * space.f_frsize,
-        "total": space.f_blocks * space.f_frsize,
-        "dax": any(option == "dax" or option == "dax=always" for option in options),
-    }
+def try_out(folder: str | os.PathLike) -> Trial:
+    """Try windows' needs in a folder, which must exist; nothing is left there."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".sill-doctor-", dir=path) as trial:
-            return Store(**known, writable=True, **_try(Path(trial)))
+        with tempfile.TemporaryDirectory(prefix=".sill-doctor-", dir=folder) as trial:
+            return Trial(writable=True, **_try(Path(trial)))
     except OSError as error:
-        nothing = dict.fromkeys(("mapping", "reserve", "reflink", "direct"))
-        return Store(**known, writable=False, error=error.strerror or str(error), **nothing)
+        return Trial(writable=False, error=error.strerror or str(error))
+
+
+def file_system_of(folder: str | os.PathLike) -> str:
+    """The type of the last mount that covers a folder, for who has no library of Sill to ask."""
+    path = os.path.realpath(folder)
+    deepest, found = "/", "unknown"
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            front, _, back = line.partition(" - ")
+            point = re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), front.split()[4])
+            inside = path == point or path.startswith(point.rstrip("/") + "/")
+            if inside and len(point) >= len(deepest):
+                deepest, found = point, back.split()[0]
+    return found
 
 
 def _try(folder: Path) -> dict[str, bool]:
@@ -99,17 +92,3 @@ def _map(fd: int, length: int) -> None:
     with mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE) as mapping:
         mapping[0] = 1
         mapping.flush()
-
-
-def _mount_of(path: str) -> tuple[str, tuple[str, ...]]:
-    """Type and options of the last mount that covers a path."""
-    deepest, found = "/", ("unknown", ())
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
-        for line in lines:
-            front, _, back = line.partition(" - ")
-            fields, (kind, _, super_options) = front.split(), back.split()[:3]
-            point = re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), fields[4])
-            inside = path == point or path.startswith(point.rstrip("/") + "/")
-            if inside and len(point) >= len(deepest):
-                deepest, found = point, (kind, tuple(f"{fields[5]},{super_options}".split(",")))
-    return found

@@ -18,12 +18,15 @@ def plain_table(*columns: str) -> Table:
     return table
 
 
-def print_table(table: Table, rows: Iterable[Sequence[str]] = ()) -> None:
-    """Add rows, and fit the table to a terminal; in a pipe each row stays one line, whatever its length."""
+def print_table(table: Table, rows: Iterable[Sequence[str]] = (), piped: bool = False) -> None:
+    """Add rows, and fit the table to a terminal; in a pipe each row stays one line, whatever its length.
+
+    `piped`: take standard output for one, for launchers give ranks a terminal that isn't the user's.
+    """
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console = Console(highlight=False)
-    if console.is_terminal:
+    if console.is_terminal and not piped:
         console.print(table)
         return
     wide = Console(highlight=False, width=10_000, no_color=True, file=io.StringIO())

@@ -12,7 +12,7 @@ import sys
 import pytest
 from command_support import ROOT
 
-COMMANDS = ("run", "preload", "hints", "doctor", "ls", "show", "bench")
+COMMANDS = ("run", "preload", "hints", "doctor", "topo", "ls", "show", "bench")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -45,6 +45,7 @@ def test_version_is_the_libraries(sill):
         (["ls", "--nothing"], "sill ls"),
         (["hints", "extra"], "sill hints"),
         (["run", "-n"], "sill run"),
+        (["topo"], "sill topo"),
         (["preload", "one", "two"], "sill preload"),
     ],
 )

@@ -7,18 +7,23 @@ import subprocess
 import sys
 
 import pytest
-from command_support import MPIS, ROOT
-from sill import doctor, mpis, stores
+from command_support import BUILD, MPIS, ROOT
+from sill import doctor, native
 
 
 @pytest.fixture
-def findings(stand_ins, monkeypatch, tmp_path):
-    monkeypatch.setenv("SILL_LIBRARY_DIR", str(stand_ins))
+def built(monkeypatch):
+    """The libraries of the build folder, which describe file systems."""
+    monkeypatch.setenv("SILL_LIBRARY_DIR", str(BUILD / "lib"))
+
+
+@pytest.fixture
+def findings(built, tmp_path):
     return {(f.area, f.item): f for f in doctor.examine([str(tmp_path)])}
 
 
 def test_every_item_is_there(findings, tmp_path):
-    expected = {("MPI", mpi.name) for mpi in MPIS} | {("Sill", f"libsill-{family}") for family in mpis.FAMILIES}
+    expected = {("MPI", mpi.name) for mpi in MPIS} | {("Sill", f"libsill-{mpi.family}") for mpi in MPIS}
     expected |= {("file system", str(tmp_path)), ("limits", "file size"), ("limits", "open files")}
     expected |= {("memory", "/dev/shm"), ("memory", "cgroup limit"), ("memory", "huge pages"), ("memory", "page size")}
     expected |= {("kernel", "io_uring"), ("kernel", "cachestat")}
@@ -36,23 +41,32 @@ def test_a_file_system_is_described(findings, tmp_path):
     findmnt = ["findmnt", "-n", "-o", "FSTYPE", "-T", tmp_path]
     kind = subprocess.run(findmnt, capture_output=True, text=True, check=True).stdout.strip()
     assert found.startswith(f"{kind}, ")
-    for word in ("free", "reflink", "DAX", "O_DIRECT", "fallocate"):
+    store = native.query(tmp_path)
+    for word in ("free", "reflink", "DAX", "O_DIRECT", "fallocate", store.device):
         assert word in found
+
+
+def test_a_file_system_that_no_library_describes_is_said(stand_ins, monkeypatch, tmp_path):
+    monkeypatch.setenv("SILL_LIBRARY_DIR", str(stand_ins))
+    finding = next(f for f in doctor.examine([str(tmp_path)]) if f.area == "file system")
+    assert finding.verdict == doctor.WARN
+    assert finding.found.startswith("unknown: ")
+    assert str(stand_ins) in finding.found
 
 
 def test_nothing_is_left_behind(findings, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_memory_file_systems_are_warned_of():
-    if stores.inspect("/dev/shm").kind not in stores.IN_MEMORY:
+def test_memory_file_systems_are_warned_of(built):
+    if native.query("/dev/shm").medium != "memory":
         pytest.skip("/dev/shm is no memory file system here")
     finding = next(f for f in doctor.examine(["/dev/shm"]) if f.area == "file system")
     assert finding.verdict == doctor.WARN
     assert "gone after a reboot" in finding.advice
 
 
-def test_a_folder_one_may_not_write_to_is_bad():
+def test_a_folder_one_may_not_write_to_is_bad(built):
     finding = next(f for f in doctor.examine(["/proc"]) if f.area == "file system")
     assert finding.verdict == doctor.BAD
     assert "may write to" in finding.advice
@@ -65,8 +79,8 @@ def test_missing_libraries_are_bad_and_end_with_one(sill, tmp_path):
     assert {row["item"] for row in bad} == {f"libsill-{mpi.family}" for mpi in MPIS}
 
 
-def test_all_well_ends_with_zero(sill, tmp_path, stand_ins):
-    result = sill("doctor", ROOT, env={"SILL_LIBRARY_DIR": str(stand_ins)})
+def test_all_well_ends_with_zero(sill):
+    result = sill("doctor", ROOT, env={"SILL_LIBRARY_DIR": str(BUILD / "lib")})
     assert result.returncode == 0, result.stdout
 
 

@@ -66,7 +66,7 @@ def describe(store: Path) -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "load_before": os.getloadavg()[0],
         "store": str(store),
-        "file_system": stores.inspect(store).kind,
+        "file_system": stores.file_system_of(store),
         "sill": __version__,
         "python": platform.python_version(),
         "commit": _commit(),

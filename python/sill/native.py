@@ -1,0 +1,99 @@
+"""What Sill's library knows, asked through ctypes: the structures of sill.h, and the one call that needs no MPI."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from . import libraries
+from .errors import SillError
+
+_MEDIA = (None, "memory", "solid state", "rotational")
+_ANSWERS = {0: False, 1: True}
+
+
+@dataclass(frozen=True)
+class Store:
+    """The store under a path, as sill_store_query describes it; None where the system can't tell."""
+
+    file_system: str
+    source: str
+    mount_point: str
+    device: str
+    identity: str
+    capacity_bytes: int
+    available_bytes: int
+    block_bytes: int
+    medium: str | None
+    shared: bool | None
+    read_only: bool
+    dax: bool | None
+    reflink: bool | None
+    direct_io: bool | None
+
+
+class StoreInfo(ctypes.Structure):
+    """sill_store_info."""
+
+    _fields_ = (
+        ("file_system", ctypes.c_char * 32),
+        ("source", ctypes.c_char * 256),
+        ("mount_point", ctypes.c_char * 256),
+        ("device", ctypes.c_char * 64),
+        ("identity", ctypes.c_char * 256),
+        ("capacity_bytes", ctypes.c_uint64),
+        ("available_bytes", ctypes.c_uint64),
+        ("block_bytes", ctypes.c_uint64),
+        ("medium", ctypes.c_int),
+        ("shared", ctypes.c_int),
+        ("read_only", ctypes.c_int),
+        ("dax", ctypes.c_int),
+        ("reflink", ctypes.c_int),
+        ("direct_io", ctypes.c_int),
+    )
+
+    def store(self) -> Store:
+        texts = ("file_system", "source", "mount_point", "device", "identity")
+        numbers = ("capacity_bytes", "available_bytes", "block_bytes")
+        answers = ("shared", "dax", "reflink", "direct_io")
+        return Store(
+            **{name: os.fsdecode(getattr(self, name)) for name in texts},
+            **{name: getattr(self, name) for name in numbers},
+            **{name: _ANSWERS.get(getattr(self, name)) for name in answers},
+            medium=_MEDIA[self.medium],
+            read_only=bool(self.read_only),
+        )
+
+
+def query(path: str | os.PathLike) -> Store:
+    """Describe the store under a file, directory or block device, which must exist."""
+    library = _any_library()
+    info = StoreInfo()
+    if library.sill_store_query(os.fsencode(path), ctypes.byref(info)) != 0:
+        raise SillError(f"{error_text(library)}; check the path and who may reach it")
+    return info.store()
+
+
+def error_text(library: ctypes.CDLL) -> str:
+    """The text of the last error of a library."""
+    library.sill_error_string.restype = ctypes.c_char_p
+    return os.fsdecode(library.sill_error_string())
+
+
+def _any_library() -> ctypes.CDLL:
+    """A library of any family, for what needs no MPI; Open MPI's last, for it brings an MPI library with it."""
+    found = libraries.installed()
+    return _load(libraries.library(next((f for f in ("mpich", "mpiabi", "ompi") if f in found), "mpich")))
+
+
+@cache
+def _load(path: Path) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(str(path))
+        library.sill_store_query  # noqa: B018
+    except (OSError, AttributeError) as error:
+        raise SillError(f"{path} can't be used: {error}; build or install Sill anew") from error
+    return library

@@ -1,0 +1,83 @@
+"""What `sill topo` does beside asking: the command line of its ranks, and showing what they found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from . import launchers, libraries, mpis, run, topo_view
+from .errors import SillError
+from .terminal import print_table
+from .topology import Topology
+
+# Without an installation of which anything is known, the loader is asked for the library by its name.
+_SONAMES = {"mpich": "libmpi.so.12", "ompi": "libmpi.so.40", "mpiabi": "libmpi_abi.so.0"}
+
+
+def ranks_command(options: Sequence[str], ranks: int | None, mpiexec: str | None) -> list[str]:
+    """The command line that asks on every rank; below a launcher (neither is given) it is that of this very rank."""
+    known = mpis.find()
+    words = shlex.split(mpiexec) if mpiexec else []
+    if words and shutil.which(words[0]) is None:
+        raise SillError(f"{words[0]}: no such launcher; give its path with --mpiexec", 127)
+    if not words and ranks is not None:
+        words = [_usual_launcher(known)]
+    mpi = launchers.mpi_of(words[0], known) if words else launchers.mpi_above(known)
+    family = mpi.family if mpi else _family_of(words)
+    if mpi and family not in (there := libraries.installed()):
+        # MPICH's launcher serves both of its ABIs.
+        same = [m for m in known if m.family in there and m.mpiexec and mpi.mpiexec and _same(m.mpiexec, mpi.mpiexec)]
+        mpi, family = (same[0], same[0].family) if same else (mpi, family)
+    settings = run.program_environment(family, None, None, os.environ)
+    settings["LD_PRELOAD"] += f":{mpi.library if mpi else _SONAMES[family]}"
+    if (folder := Path(__file__).resolve().parents[1]) == mpis.CHECKOUT / "python":
+        # Each rank's Python has to find this very package, which is not installed.
+        settings["PYTHONPATH"] = ":".join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    count = ["-n", str(ranks)] if ranks is not None else []
+    assignments = [f"{key}={value}" for key, value in settings.items()]
+    python = [sys.executable, "-m", "sill.topo_ranks", "--family", family]
+    return [*words, *count, "env", *assignments, *python, *options]
+
+
+def show(found: Topology, as_json: bool, drawing: str | None) -> None:
+    """Print a table, a tree and the costs, or JSON; draw if a file is named."""
+    if drawing is not None:
+        from . import topo_draw  # only here: Matplotlib is slow to load, and may be missing
+
+        topo_draw.write(found, drawing)
+    if as_json:
+        print(json.dumps(asdict(found), indent=2))
+        return
+    print(topo_view.headline(found), end="\n\n")
+    print_table(topo_view.store_table(found), piped=found.ranks > 0)
+    if found.ranks:
+        print()
+        print(*topo_view.tree(found), sep="\n")
+        print()
+        print_table(topo_view.cost_table(found), piped=True)
+
+
+def _usual_launcher(known: Sequence[mpis.Mpi]) -> str:
+    launcher = launchers.on_path() or next((mpi.mpiexec for mpi in known if mpi.mpiexec), None)
+    if launcher is None:
+        raise SillError("no launcher found: install an MPI, load its module, or name a launcher with --mpiexec")
+    return launcher
+
+
+def _family_of(words: Sequence[str]) -> str:
+    family = launchers.family_of(words[0], []) if words else launchers.family_of_surroundings(os.environ)
+    if family is None and len(there := libraries.installed()) == 1:
+        family = next(iter(there))
+    if family is None:
+        raise SillError("the launcher doesn't tell its MPI's family: name the MPI's own mpiexec with --mpiexec")
+    return family
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)

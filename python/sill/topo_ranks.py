@@ -1,0 +1,167 @@
+"""`sill topo` as it runs on every rank: MPI through ctypes, with Sill's library and an MPI library preloaded.
+
+No mpi4py and no compiled program of an MPI is needed, so it works wherever `sill run` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import sys
+from collections.abc import Sequence
+
+from . import native, topology
+from .errors import SillError
+
+_METHODS = ("auto", "exhaustive", "heuristic", "fingerprint")  # in the order of SILL_SPLIT_...
+
+
+class _SplitStats(ctypes.Structure):
+    _fields_ = (
+        ("method", ctypes.c_int),
+        ("store", ctypes.c_int),
+        ("store_count", ctypes.c_int),
+        ("unproven", ctypes.c_int),
+        ("creates", ctypes.c_uint64),
+        ("looks", ctypes.c_uint64),
+        ("removes", ctypes.c_uint64),
+        ("time_ns", ctypes.c_uint64),
+    )
+
+
+class _SharedStore(ctypes.Structure):
+    _fields_ = (
+        ("info", native.StoreInfo),
+        ("path", ctypes.c_char_p),
+        ("directory", ctypes.c_int),
+        ("unproven", ctypes.c_int),
+        ("rank_count", ctypes.c_int),
+        ("ranks", ctypes.POINTER(ctypes.c_int)),
+    )
+
+
+class _StoreList(ctypes.Structure):
+    _fields_ = (
+        ("store_count", ctypes.c_int),
+        ("stores", ctypes.POINTER(_SharedStore)),
+        ("directory_count", ctypes.c_int),
+        ("splits", ctypes.POINTER(_SplitStats)),
+        ("rank_count", ctypes.c_int),
+        ("node_of", ctypes.POINTER(ctypes.c_int)),
+        ("node_count", ctypes.c_int),
+        ("node_names", ctypes.POINTER(ctypes.c_char_p)),
+    )
+
+
+class _Mpi:
+    """The few calls of MPI, with the handles of the family's ABI."""
+
+    def __init__(self, family: str) -> None:
+        self.library = ctypes.CDLL(None)
+        if family == "ompi":  # handles are addresses of data
+            self.world, self.no_info = (self._address(name) for name in ("ompi_mpi_comm_world", "ompi_mpi_info_null"))
+            self.handle = ctypes.c_void_p
+        elif family == "mpich":
+            self.world, self.no_info, self.handle = 0x44000000, 0x1C000000, ctypes.c_int
+        else:
+            self.world, self.no_info, self.handle = 0x101, 0x130, ctypes.c_void_p
+
+    def _address(self, name: str) -> int:
+        try:
+            return ctypes.addressof(ctypes.c_char.in_dll(self.library, name))
+        except ValueError as error:
+            raise SillError(f"no MPI library of Open MPI's family is loaded: {error}; name its mpiexec") from error
+
+    def call(self, name: str, *arguments) -> None:
+        try:
+            function = getattr(self.library, name)
+        except AttributeError as error:
+            raise SillError(f"no {name} is loaded; does the launcher remove LD_PRELOAD?") from error
+        if function(*arguments) != 0:
+            raise SillError(f"{name} failed: {native.error_text(self.library) or 'see what the MPI library said'}")
+
+    def rank(self) -> int:
+        rank = ctypes.c_int()
+        self.call("MPI_Comm_rank", self.handle(self.world), ctypes.byref(rank))
+        return rank.value
+
+    def info(self, method: str | None) -> ctypes._SimpleCData:
+        info = self.handle(self.no_info)
+        if method:
+            self.call("MPI_Info_create", ctypes.byref(info))
+            self.call("MPI_Info_set", info, b"nbhd_method", method.encode())
+        return info
+
+    def stores(self, directories: Sequence[str], method: str | None) -> topology.Topology:
+        """Collective; what comes back is whole on rank 0 alone."""
+        names = (ctypes.c_char_p * len(directories))(*map(os.fsencode, directories))
+        found = ctypes.POINTER(_StoreList)()
+        world = self.handle(self.world)
+        self.call("sill_stores", world, 0, len(directories), names, self.info(method), ctypes.byref(found))
+        result = _topology(found.contents, directories)
+        self.library.sill_stores_free(ctypes.byref(found))
+        return result
+
+
+def _topology(found: _StoreList, names: Sequence[str]) -> topology.Topology:
+    nodes = [os.fsdecode(found.node_names[i]) for i in range(found.node_count)]
+    directories = []
+    for index in range(found.directory_count):
+        split = found.splits[index]
+        groups = [
+            _group(store, found, nodes)
+            for store in (found.stores[i] for i in range(found.store_count))
+            if store.directory == index
+        ]
+        seen = {rank for group in groups for rank in group.ranks}
+        cost = topology.Cost(_METHODS[split.method], split.creates, split.looks, split.removes, split.time_ns / 1e9)
+        without = [rank for rank in range(found.rank_count) if rank not in seen]
+        directories.append(topology.Directory(names[index], groups, without, cost))
+    return topology.Topology(found.rank_count, nodes, directories)
+
+
+def _group(store: _SharedStore, found: _StoreList, names: Sequence[str]) -> topology.Group:
+    by_node: dict[int, list[int]] = {}
+    for rank in store.ranks[: store.rank_count]:
+        by_node.setdefault(found.node_of[rank], []).append(rank)
+    nodes = [topology.Node(names[node], ranks) for node, ranks in by_node.items()]
+    return topology.Group(os.fsdecode(store.path), store.info.store(), bool(store.unproven), nodes)
+
+
+def _ask(options: argparse.Namespace) -> topology.Topology | None:
+    """All ranks ask; rank 0 has the answer, the others None. An error is that of every rank."""
+    mpi = _Mpi(options.family)
+    mpi.call("MPI_Init", None, None)
+    try:
+        found = mpi.stores(options.directories, options.method)
+        return found if mpi.rank() == 0 else None
+    except SillError:
+        if mpi.rank() == 0:
+            raise
+        return None
+    finally:
+        mpi.call("MPI_Finalize")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--family", required=True)
+    parser.add_argument("--method")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--draw")
+    parser.add_argument("directories", nargs="+")
+    options = parser.parse_args()
+    try:
+        if found := _ask(options):
+            from . import topo  # only on the rank that shows: a thousand others need none of it
+
+            topo.show(found, options.json, options.draw)
+    except (SillError, OSError) as error:
+        print(f"sill: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
