@@ -1,5 +1,6 @@
 #include "storage/mapping.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -81,6 +82,12 @@ Status advise(void* address, std::size_t length, const Usage& usage) {
   if (usage.large_pages) (void)::madvise(address, length, random ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   if (::madvise(address, length, kernel_advice(usage.access_style)) == 0) return {};
   return errno_status(errno, "access_style: madvise");
+}
+
+void forget_clean(void* address, std::size_t length, const Source& source, std::uint64_t offset) {
+  // The second call passes over what is mapped. Neither loses a byte, so failing means no more than memory in use.
+  (void)::madvise(address, length, MADV_DONTNEED);
+  (void)::posix_fadvise(source.fd(), static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_DONTNEED);
 }
 
 Status sync_mapping(void* address, std::size_t length, const std::string& path) {

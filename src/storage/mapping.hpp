@@ -57,6 +57,9 @@ bool takes_large_pages(const void* address, std::size_t length, std::uint64_t of
 // Tells the kernel how a mapping, or a part of one, will be used.
 Status advise(void* address, std::size_t length, const Usage& usage);
 
+// Takes out of memory what is clean of a mapping, and in use by no other process.
+void forget_clean(void* address, std::size_t length, const Source& source, std::uint64_t offset);
+
 // Writes what is dirty in a mapping to the device; returns when it is there. `path` is for the message.
 Status sync_mapping(void* address, std::size_t length, const std::string& path);
 

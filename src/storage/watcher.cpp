@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -38,7 +39,8 @@ constexpr std::size_t most_pieces = 8;     // of a mapping: each has an advice o
 constexpr auto shortest_period = 5ms;
 constexpr auto idle_period = 80ms;  // when nothing faults
 constexpr int work_share = 10;      // a sample may take a tenth of the time between samples
-constexpr long faults_wanted = 8;   // fewer between two samples are no reason to look
+constexpr unsigned looks_to_forget = 8;
+constexpr long faults_wanted = 8;  // fewer between two samples are no reason to look
 
 std::size_t chunk_bytes(std::size_t length) {
   std::size_t chunk = std::max<std::size_t>(large_page, page_size());
@@ -71,6 +73,7 @@ struct Watch::Watched {
     std::size_t begin;  // chunks
     std::size_t count;
     AccessPattern pattern;
+    unsigned to_forget = 0;  // samples in which large pages go
   };
 
   std::byte* address;
@@ -105,25 +108,38 @@ std::optional<CacheUse> use_of(const Watched& watched, std::size_t begin, std::s
   return CacheUse{static_cast<std::uint64_t>(resident) * page_size(), 0};
 }
 
+// Starts writing; what goes wrong with the device, the next sync tells.
+bool write_out(const Watched& watched, std::size_t first, std::size_t last) {
+  const auto begin = static_cast<off64_t>(watched.offset + watched.begin(first));
+  const auto length = static_cast<off64_t>(watched.bytes(first, last));
+  if (::sync_file_range(watched.source->fd(), begin, length, SYNC_FILE_RANGE_WRITE) == 0 || errno == EINTR) return true;
+  log(LogLevel::debug, watched.source->path() + ": no writing behind: " + std::strerror(errno));
+  return false;
+}
+
+// A byte that changes in a large page has all of it written, so large pages of a piece that is accessed at random go:
+// written out, and then, in the samples that follow, out of memory.
+void forget_large_pages(Watched& watched, Watched::Piece& piece, std::span<const std::uint64_t> resident) {
+  const std::size_t last = piece.begin + piece.count;
+  const std::uint64_t pages = std::accumulate(resident.begin(), resident.end(), std::uint64_t{0});
+  if (pages * 8 < watched.bytes(piece.begin, last) / page_size()) piece.to_forget = 0;
+  if (piece.to_forget == 0) return;
+  --piece.to_forget;
+  const std::size_t begin = watched.begin(piece.begin);
+  forget_clean(watched.address + begin, watched.bytes(piece.begin, last), *watched.source, watched.offset + begin);
+}
+
 void advise_piece(Watched& watched, Watched::Piece& piece, std::span<const std::uint64_t> resident) {
   const Advice before = piece.pattern.advice();
   const Advice now = piece.pattern.look(resident);
-  if (now == before) return;
+  if (now == before) return forget_large_pages(watched, piece, resident);
   const std::size_t begin = watched.begin(piece.begin);
+  const std::size_t last = piece.begin + piece.count;
   log(LogLevel::debug, watched.source->path() + ": bytes from " + std::to_string(watched.offset + begin) +
                            " on are accessed " + (now == Advice::random ? "at random" : "in stretches"));
   const Usage usage{now == Advice::random ? access_random : access_none, watched.large_pages};
-  if (!advise(watched.address + begin, watched.bytes(piece.begin, piece.begin + piece.count), usage).ok())
-    watched.blind = true;
-}
-
-// Starts writing; what goes wrong with the device, the next sync tells.
-void write_out(Watched& watched, const WriteBehind::Run& run) {
-  const auto begin = static_cast<off64_t>(watched.offset + watched.begin(run.begin));
-  const auto length = static_cast<off64_t>(watched.bytes(run.begin, run.end));
-  if (::sync_file_range(watched.source->fd(), begin, length, SYNC_FILE_RANGE_WRITE) == 0 || errno == EINTR) return;
-  log(LogLevel::debug, watched.source->path() + ": no writing behind: " + std::strerror(errno));
-  watched.behind.reset();
+  if (!advise(watched.address + begin, watched.bytes(piece.begin, last), usage).ok()) watched.blind = true;
+  piece.to_forget = now == Advice::random && write_out(watched, piece.begin, last) ? looks_to_forget : 0;
 }
 
 struct Sample {
@@ -151,8 +167,11 @@ void act_on(Watched& watched, const Sample& sample, double seconds) {
     advise_piece(watched, piece, std::span(sample.resident).subspan(piece.begin, piece.count));
   if (!watched.behind) return;
   if (watched.synced.exchange(false)) watched.behind->synced();
-  for (const auto& run : watched.behind->look(sample.chunks, seconds))
-    if (watched.behind) write_out(watched, run);
+  for (const auto& run : watched.behind->look(sample.chunks, seconds)) {
+    if (write_out(watched, run.begin, run.end)) continue;
+    watched.behind.reset();
+    return;
+  }
 }
 
 class Watcher {
