@@ -86,6 +86,7 @@ bool particles_right(const struct particles* particles, const struct share* shar
     for (uint64_t done = 0; done < share->count; done += block) {
       uint64_t count = share->count - done < block ? share->count - done : block, first = share->first + done;
       const char* found = values + done * value_bytes(i);
+      app_progress("check", (uint64_t)i * share->count + done, variables * share->count, "values");
       make_values(expected, i, first, count, 0);
       if (memcmp(found, expected, count * value_bytes(i)) == 0) continue;
       say_wrong(i, found, expected, first);

@@ -3,20 +3,124 @@
  * MPI_Alltoallv brings each word to the rank that reduces it, and a binary tree brings the sorted words to rank 0. What
  * is mapped, how it is written down and reduced is the same as in 1S. */
 #include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
-#include "checkpoint.h"
 #include "segment.h"
+
+/* What the tasks gave: in memory, and in one file that all ranks write together: a head, then the segments of all
+ * ranks, round by round. */
+struct checkpoint {
+  char* log; /* this rank's segments */
+  size_t log_bytes, log_room;
+  MPI_File file; /* MPI_FILE_NULL if there is none */
+  uint64_t run;
+  uint64_t end; /* of the segments in the file */
+};
 
 struct engine {
   struct job* job;
   struct deal deal;
   struct text text;
-  struct checkpoint kept; /* what this rank's tasks gave */
-  MPI_File* inputs;       /* MPI_FILE_NULL where not open */
+  struct checkpoint kept;
+  MPI_File* inputs; /* MPI_FILE_NULL where not open */
 };
+
+/* --- checkpoint --- */
+
+/* Room for one more segment. */
+static char* room_for(struct checkpoint* checkpoint, size_t bytes) {
+  if (checkpoint->log_bytes + bytes > checkpoint->log_room)
+    checkpoint->log = grow(checkpoint->log, checkpoint->log_room = 2 * checkpoint->log_room + bytes);
+  return checkpoint->log + checkpoint->log_bytes;
+}
+
+static void read_at(struct checkpoint* checkpoint, uint64_t at, void* to, size_t bytes) {
+  MPI_Status status;
+  int count = 0;
+  APP_TRY(MPI_File_read_at(checkpoint->file, (MPI_Offset)at, to, (int)bytes, MPI_BYTE, &status));
+  APP_TRY(MPI_Get_count(&status, MPI_BYTE, &count));
+  if ((size_t)count != bytes) app_fail("the checkpoint ends at byte %llu", (unsigned long long)at + (uint64_t)count);
+}
+
+/* Find the whole segments; this rank keeps every so many-th. All ranks look at all, and so find the same. */
+static void scan(struct checkpoint* checkpoint, struct job* job) {
+  MPI_Offset size = 0;
+  APP_TRY(MPI_File_get_size(checkpoint->file, &size));
+  struct head head;
+  if ((uint64_t)size < sizeof head) return;
+  read_at(checkpoint, 0, &head, sizeof head);
+  head_compare(&head, job, head.run, 0);
+  checkpoint->run = head.run;
+  size_t head_bytes = segment_head(job->ranks);
+  for (uint64_t number = 0;; number++) {
+    struct segment* segment = (struct segment*)room_for(checkpoint, head_bytes);
+    uint64_t room = (uint64_t)size - checkpoint->end;
+    if (room < head_bytes) return;
+    read_at(checkpoint, checkpoint->end, segment, head_bytes);
+    if (segment->bytes < head_bytes || segment->bytes > room || segment->bytes > INT_MAX) return;
+    size_t bytes = segment->bytes;
+    segment = (struct segment*)room_for(checkpoint, bytes);
+    read_at(checkpoint, checkpoint->end, segment, bytes);
+    if (!segment_valid((char*)segment, bytes, job->ranks, checkpoint->run, checkpoint->end)) return;
+    if (segment->task >= job->input.tasks) return;
+    checkpoint->end += bytes;
+    job->done[segment->task] = true;
+    job->found.tasks++;
+    job->found.checkpoints++;
+    job->found.words += segment->words;
+    job->found.bytes += input_task_bytes(&job->input, segment->task);
+    if (number % (uint64_t)job->ranks == (uint64_t)job->rank) checkpoint->log_bytes += bytes;
+  }
+}
+
+static void path_of(char* path, size_t room) {
+  if (snprintf(path, room, "%s/mapreduce-2s", app_store()) >= (int)room) app_fail("--store: the name is too long");
+}
+
+/* Open the file, if it is wanted, and take up what it holds or begin with nothing. */
+static void open_checkpoint(struct checkpoint* checkpoint, struct job* job) {
+  const struct options* options = job->options;
+  char path[4096];
+  path_of(path, sizeof path);
+  checkpoint->end = sizeof(struct head);
+  if (!options->checkpoint && !options->resume) return;
+  int mode = MPI_MODE_RDWR | MPI_MODE_CREATE;
+  APP_TRY(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &checkpoint->file));
+  if (options->resume) scan(checkpoint, job);
+  if (checkpoint->run != 0) return;
+  checkpoint->run = new_run();
+  APP_TRY(MPI_File_set_size(checkpoint->file, 0));
+  struct head head = head_of(job, checkpoint->run, 0);
+  if (job->rank == 0) APP_TRY(MPI_File_write_at(checkpoint->file, 0, &head, sizeof head, MPI_BYTE, MPI_STATUS_IGNORE));
+  APP_TRY(MPI_File_sync(checkpoint->file));
+}
+
+/* Write the segments of a round one behind the other, this rank's at `place`, and make them durable; all ranks' have
+ * `all` bytes. */
+static void write_checkpoint(struct checkpoint* checkpoint, struct job* job, const char* segment, uint64_t place,
+                             size_t bytes, uint64_t all) {
+  double start = app_seconds();
+  kill_in(KILL_CHECKPOINT);
+  APP_TRY(MPI_File_write_at_all(checkpoint->file, (MPI_Offset)place, segment, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+  APP_TRY(MPI_File_sync(checkpoint->file));
+  checkpoint->end += all;
+  job->checkpoints += bytes > 0;
+  job->times.checkpoint += app_seconds() - start;
+}
+
+/* Close the file, and delete it unless --keep. */
+static void close_checkpoint(struct checkpoint* checkpoint) {
+  free(checkpoint->log);
+  if (checkpoint->file == MPI_FILE_NULL) return;
+  char path[4096];
+  path_of(path, sizeof path);
+  APP_TRY(MPI_File_close(&checkpoint->file));
+  if (app_rank() == 0 && !app_keep()) APP_TRY(MPI_File_delete(path, MPI_INFO_NULL));
+}
 
 /* --- read --- */
 
@@ -104,12 +208,14 @@ static void do_round(struct engine* engine, uint64_t round, struct progress* pro
   read_round(engine, round);
   size_t bytes = 0;
   if (task_of(engine, job->rank, round, &task)) {
-    job_map(job, &engine->text, between, NULL);
+    double start = app_seconds();
+    words_map(&job->mapped, engine->text.bytes, engine->text.count, between, NULL);
+    job->times.map += app_seconds() - start;
     bytes = segment_measure(&job->mapped, job->ranks);
     if (bytes > INT_MAX) app_fail("the words of a task take %zu bytes: choose a smaller --task-size", bytes);
   }
   uint64_t mine = bytes, before = 0, all = 0;
-  char* segment = checkpoint_room(&engine->kept, bytes);
+  char* segment = room_for(&engine->kept, bytes);
   if (job->options->checkpoint) {
     APP_TRY(MPI_Exscan(&mine, &before, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
     APP_TRY(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
@@ -117,7 +223,7 @@ static void do_round(struct engine* engine, uint64_t round, struct progress* pro
   }
   uint64_t place = engine->kept.end + before;
   if (bytes > 0) segment_write(segment, bytes, &job->mapped, job->ranks, task, engine->kept.run, place);
-  if (job->options->checkpoint) checkpoint_write(&engine->kept, job, segment, place, bytes, all);
+  if (job->options->checkpoint) write_checkpoint(&engine->kept, job, segment, place, bytes, all);
   engine->kept.log_bytes += bytes;
   for (int rank = 0; rank < job->ranks; rank++) {
     if (!task_of(engine, rank, round, &task)) continue;
@@ -215,7 +321,7 @@ void run_collective(struct job* job) {
   double start = app_seconds();
   engine.inputs = grow(NULL, job->input.files * sizeof *engine.inputs);
   for (uint64_t i = 0; i < job->input.files; i++) engine.inputs[i] = MPI_FILE_NULL;
-  checkpoint_open(&engine.kept, job);
+  open_checkpoint(&engine.kept, job);
   engine.deal = input_deal(&job->input, job->done, job->ranks, job->skew);
   job->times.open = app_seconds() - start;
   job->found.bytes_total = job->input.bytes;
@@ -230,7 +336,7 @@ void run_collective(struct job* job) {
   for (uint64_t i = 0; i < job->input.files; i++)
     if (engine.inputs[i] != MPI_FILE_NULL) APP_TRY(MPI_File_close(&engine.inputs[i]));
   job_report(job);
-  checkpoint_close(&engine.kept);
+  close_checkpoint(&engine.kept);
   deal_free(&engine.deal);
   free(engine.inputs);
   free(engine.text.bytes);

@@ -44,12 +44,6 @@ void deal_free(struct deal* deal);
 
 /* --- the text of a task --- */
 
-/* Lower case of a letter of ASCII, 0 for every other byte. Local. */
-static inline char lower_letter(char byte) {
-  char lower = (char)(byte | 32);
-  return lower >= 'a' && lower <= 'z' ? lower : 0;
-}
-
 /* Words of one task, and what parts them. */
 struct text {
   char* bytes;

@@ -53,13 +53,6 @@ void run_one_sided(struct job* job);
 /* MapReduce-2S: collective, all go through the phases together. Collective over MPI_COMM_WORLD. */
 void run_collective(struct job* job);
 
-/* Count the words of a text into job->mapped, in the place of what was there; calls between(argument) every now and
- * then, and takes its time off. Local. */
-void job_map(struct job* job, struct text* text, void (*between)(void* argument), void* argument);
-
-/* A number for a run that no other run has. Rank 0's on all ranks. Collective over MPI_COMM_WORLD. */
-uint64_t job_run_number(void);
-
 /* On rank 0: write the counts, compare them with a serial count, tell the top words and the times. Before a checkpoint
  * is given up, for who is killed until here can still go on from it. Collective over MPI_COMM_WORLD. */
 void job_report(struct job* job);

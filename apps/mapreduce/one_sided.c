@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "app.h"
-#include "segment.h"
 #include "windows.h"
 
 struct engine {
@@ -181,7 +180,9 @@ static void map_and_reduce(struct engine* engine) {
     more = take(engine, &task);
     if (more) reader_start(&engine->reader, task); /* read while this one is mapped */
     prepare_kill(engine);
-    job_map(job, text, between, engine);
+    double start = app_seconds();
+    words_map(&job->mapped, text->bytes, text->count, between, engine);
+    job->times.map += app_seconds() - start;
     publish(engine, mapped);
     between(engine);
   }

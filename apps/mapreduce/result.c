@@ -48,7 +48,10 @@ static void count_plainly(const char* path, struct words* words) {
 /* Against a count that knows neither tasks nor windows. */
 static bool verify(const struct record* records, size_t count, const struct input* input) {
   struct words serial = {0};
-  for (uint64_t i = 0; i < input->files; i++) count_plainly(input->paths[i], &serial);
+  for (uint64_t i = 0; i < input->files; i++) {
+    app_progress("check", input->begins[i], input->bytes, "B");
+    count_plainly(input->paths[i], &serial);
+  }
   bool right = serial.count == count;
   if (!right) fprintf(stderr, "%zu different words, a serial count finds %zu\n", count, serial.count);
   for (size_t i = 0; i < count && right; i++) {
@@ -63,12 +66,12 @@ static bool verify(const struct record* records, size_t count, const struct inpu
 }
 
 static void tell_top(const struct record* records, size_t top) {
-  char number[28], line[160];
+  char line[160];
   for (size_t i = 0; i < top; i++) {
     int length = records[i].length < 100 ? (int)records[i].length : 100;
     char key[32];
     snprintf(key, sizeof key, "top %zu", i + 1);
-    snprintf(line, sizeof line, "%s %.*s", grouped(records[i].count, number), length, records[i].letters);
+    snprintf(line, sizeof line, "%" PRIu64 " %.*s", records[i].count, length, records[i].letters);
     app_note(key, line);
   }
 }
@@ -117,6 +120,7 @@ void job_report(struct job* job) {
   APP_TRY(MPI_Reduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD));
   app_result("time", "phase=all", seconds, "s");
   for (size_t i = 0; i < 5; i++) app_result("time", names[i], slowest[i], "s"); /* of the rank that took longest */
+  app_result("checkpoint_share", "", slowest[4] / seconds, "1");
   app_result("bytes", "", (double)job->input.bytes, "B");
   app_result("restored bytes", "", (double)job->found.bytes, "B");
   app_result("tasks", "", (double)job->input.tasks, "1");

@@ -1,7 +1,8 @@
-/* What the map of one task gives, as bytes: they are written once and never change.
+/* A log, in a window or a file: a head that tells whose it is, then segments, each what the map of one task gave,
+ * written once and never changed.
  *
- * A log is a run of segments. Each is summed up with the number of the run and its place, so that what a killed job or
- * a power cut left behind the last whole one is never taken for one. */
+ * Each segment is summed up with the number of the run and its place, so that what a killed job or a power cut left
+ * behind the last whole one is never taken for one. */
 #ifndef MAPREDUCE_SEGMENT_H
 #define MAPREDUCE_SEGMENT_H
 
@@ -9,7 +10,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "words.h"
+#include "job.h"
+
+struct head {
+  char magic[8];
+  uint64_t run, rank, ranks, task_bytes, identity;
+  uint64_t sum;  /* over the above */
+  uint64_t used; /* of a window's log: bytes of which all others may know, with this head */
+};
+
+/* The head of a rank's log. Local. */
+struct head head_of(const struct job* job, uint64_t run, int rank);
+bool head_valid(const struct head* head);
+
+/* app_fail() unless the head is of this run, rank and input. Local. */
+void head_compare(const struct head* head, const struct job* job, uint64_t run, int rank);
+
+/* Whether there is the magic number of a head, or 0 bytes in its place. Local. */
+bool head_may_be(const struct head* head);
+
+/* A number for a run that no other run has, never 0. Rank 0's on all ranks. Collective over MPI_COMM_WORLD. */
+uint64_t new_run(void);
 
 struct segment {
   uint64_t sum;   /* over the rest */

@@ -19,18 +19,6 @@ static struct {
 
 void show_prepare(bool events) { show.events = events; }
 
-char* grouped(uint64_t number, char* room) {
-  char digits[24];
-  int count = snprintf(digits, sizeof digits, "%" PRIu64, number);
-  char* to = room;
-  for (int i = 0; i < count; i++) {
-    if (i > 0 && (count - i) % 3 == 0) *to++ = ',';
-    *to++ = digits[i];
-  }
-  *to = '\0';
-  return room;
-}
-
 void show_start(uint64_t files, uint64_t window_bytes, const struct progress* restored) {
   show.begin = app_seconds();
   show.restored_bytes = restored->bytes;

@@ -25,9 +25,6 @@ void show_start(uint64_t files, uint64_t window_bytes, const struct progress* re
 bool show_due(void);
 void show_progress(const struct progress* progress);
 
-/* `1234567` as `1,234,567`; `room` is at least 28 bytes. Returns it. Local. */
-char* grouped(uint64_t number, char* room);
-
 /* --- --kill-rank: a rank that ends itself with SIGKILL at a chosen moment, for demonstrations and tests --- */
 
 enum kill_stage {

@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "app.h"
-#include "segment.h"
 
 /* Without Sill there are no such functions, and no window is on storage. */
 #pragma weak sill_win_get_restored
 #pragma weak sill_win_get_stats
-
-static const char magic[8] = "sillmr01";
 
 struct head* log_of(const struct windows* windows) {
   return (struct head*)windows->log.base;
@@ -42,10 +39,8 @@ static void open_window(struct window* window, const char* name, uint64_t bytes)
   allocate(window, bytes, app_window_info(name));
   int restored = 0;
   if (sill_win_get_restored != NULL) APP_TRY(sill_win_get_restored(window->win, &restored));
-  static const struct head empty;
-  struct head* head = (struct head*)window->base;
-  if (!restored) *head = empty; /* memory may hold anything */
-  if (memcmp(head, &empty, sizeof empty) != 0 && memcmp(head->magic, magic, sizeof magic) != 0)
+  if (!restored) memset(window->base, 0, sizeof(struct head)); /* memory may hold anything */
+  if (!head_may_be((struct head*)window->base))
     app_fail("the file of window %s of rank %d holds something else; use another --store", name, app_rank());
 }
 
@@ -84,18 +79,6 @@ static void look_at_storage(struct windows* windows, const struct job* job) {
 
 /* --- begin with nothing --- */
 
-static struct head head_of(const struct job* job, uint64_t run) {
-  struct head head = {.run = run,
-                      .rank = (uint64_t)job->rank,
-                      .ranks = (uint64_t)job->ranks,
-                      .task_bytes = job->input.task_bytes,
-                      .identity = job->input.identity,
-                      .used = sizeof head};
-  memcpy(head.magic, magic, sizeof magic);
-  head.sum = hash_bytes(0, &head, offsetof(struct head, sum));
-  return head;
-}
-
 static void sync_window(const struct window* window) {
   APP_TRY(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, app_rank(), 0, window->win));
   APP_TRY(MPI_Win_sync(window->win));
@@ -103,7 +86,7 @@ static void sync_window(const struct window* window) {
 }
 
 static void write_heads(struct windows* windows, const struct job* job) {
-  *log_of(windows) = head_of(job, windows->run);
+  *log_of(windows) = head_of(job, windows->run, job->rank);
   memset(result_of(windows), 0, sizeof(struct result));
   result_of(windows)->head = *log_of(windows);
   sync_window(&windows->log); /* the result's becomes durable with what comes behind it */
@@ -111,10 +94,10 @@ static void write_heads(struct windows* windows, const struct job* job) {
 
 /* The head of rank 0 goes first and comes last: as long as it isn't there, nothing of a run is. */
 static void begin_anew(struct windows* windows, const struct job* job) {
-  windows->run = job_run_number();
+  windows->run = new_run();
   windows->live.used = sizeof(struct head);
   if (job->rank == 0 && log_of(windows)->run != 0) {
-    memset(&log_of(windows)->run, 0, sizeof(struct head) - sizeof magic);
+    log_of(windows)->run = 0;
     sync_window(&windows->log);
   }
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
@@ -137,25 +120,6 @@ void windows_close(struct windows* windows) {
 }
 
 /* --- go on --- */
-
-static bool head_valid(const struct head* head) {
-  return memcmp(head->magic, magic, sizeof magic) == 0 && head->sum == hash_bytes(0, head, offsetof(struct head, sum));
-}
-
-/* Whether this rank's windows belong to the run and to the same work as is to be done now. */
-static void compare_heads(const struct windows* windows, const struct job* job, uint64_t run) {
-  const struct head* found = log_of(windows);
-  static const char advice[] = "begin anew without --resume, or use another --store";
-  if (!head_valid(found) || found->run != run)
-    app_fail("the windows' files of rank %d are missing or damaged; %s", job->rank, advice);
-  if (found->ranks != (uint64_t)job->ranks)
-    app_fail("the checkpoint is that of %" PRIu64 " ranks, not %d; %s", found->ranks, job->ranks, advice);
-  if (found->rank != (uint64_t)job->rank) app_fail("the windows' files of rank %d are another rank's", job->rank);
-  if (found->task_bytes != job->input.task_bytes)
-    app_fail("the checkpoint is of a run with --task-size %" PRIu64 "; %s", found->task_bytes, advice);
-  if (found->identity != job->input.identity)
-    app_fail("the checkpoint is about another input, or files have changed since; %s", advice);
-}
 
 /* Find the whole segments of the log. There are at least as many as its head says, which is told of them later. */
 static void scan_log(struct windows* windows, struct job* job) {
@@ -185,12 +149,12 @@ static bool result_valid(const struct windows* windows, uint64_t run) {
 }
 
 static void go_on(struct windows* windows, struct job* job) {
-  compare_heads(windows, job, windows->run);
+  head_compare(log_of(windows), job, windows->run, job->rank);
   scan_log(windows, job);
   struct result* result = result_of(windows);
   if (!result_valid(windows, windows->run)) { /* killed while it was written: the reduce is done again */
     memset(result, 0, sizeof *result);
-    result->head = head_of(job, windows->run);
+    result->head = head_of(job, windows->run, job->rank);
   }
   windows->live.level = result->level;
   sync_window(&windows->log); /* what was found may so far be in the page cache alone */

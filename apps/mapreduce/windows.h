@@ -1,8 +1,9 @@
 /* The windows of MapReduce-1S, and what a killed run left in them.
  *
- *   status    who took which tasks, and how far each rank is; by atomic operations only. In memory: a restart needs
- * none log       the key-value buckets: segments, one behind the other, that only the rank itself writes result    the
- * combine tree: the sorted words of a rank and, in the end, of the ranks below it in the tree
+ *   - status: who took which tasks, and how far each rank is; by atomic operations only. In memory: a restart needs
+ *     none.
+ *   - log: the key-value buckets: segments, one behind the other, that only the rank itself writes.
+ *   - result: the combine tree: the sorted words of a rank and, in the end, of the ranks below it in the tree.
  *
  * Why every word counts exactly once: a task's segment is whole or doesn't count (segment.h), and each task is taken
  * once. A restart finds the tasks that have a segment, and deals out the others. All ranks read a segment only when the
@@ -13,7 +14,7 @@
 
 #include <mpi.h>
 
-#include "job.h"
+#include "segment.h"
 
 enum level { NOTHING, REDUCED, COMBINED }; /* what the result holds */
 
@@ -25,14 +26,6 @@ struct live {
   uint64_t dirty, synced; /* bytes of its windows */
 };
 enum { live_fields = sizeof(struct live) / sizeof(uint64_t) };
-
-/* The begin of a log and of a result. That of rank 0's log is written last: if it is there, all are. */
-struct head {
-  char magic[8];
-  uint64_t run, rank, ranks, task_bytes, identity;
-  uint64_t sum;  /* over the above */
-  uint64_t used; /* of a log: bytes of which all others may know, with this head */
-};
 
 struct status {
   uint64_t next; /* how many of this rank's tasks are taken */
@@ -76,7 +69,7 @@ struct live windows_ask(struct windows* windows, int rank);
 /* The number of the next task that nobody took of this rank's. One-sided. */
 uint64_t windows_take(struct windows* windows, int rank);
 
-/* The begins of this rank's own windows. Local. */
+/* The begins of this rank's own windows. The head of rank 0's log is written last: if it is there, all are. Local. */
 struct head* log_of(const struct windows* windows);
 struct result* result_of(const struct windows* windows);
 

@@ -69,14 +69,6 @@ static void append(struct words* words, const char* text, size_t length, uint64_
   words->letters_used += length;
 }
 
-static void note_counted(struct words* words, size_t position) {
-  if (words->counted_count == words->counted_room) {
-    words->counted_room = 2 * words->counted_room + 1024;
-    words->counted = grow(words->counted, words->counted_room * sizeof *words->counted);
-  }
-  words->counted[words->counted_count++] = (uint32_t)position;
-}
-
 void words_add(struct words* words, const char* text, size_t length, uint64_t times) {
   if (2 * (words->count + 1) > words->index_size) grow_index(words);
   uint64_t hash = hash_bytes(0, text, length);
@@ -85,9 +77,7 @@ void words_add(struct words* words, const char* text, size_t length, uint64_t ti
     append(words, text, length, hash);
     words->index[at] = (uint32_t)words->count;
   }
-  size_t position = words->index[at] - 1;
-  if (words->list[position].count == 0) note_counted(words, position);
-  words->list[position].count += times;
+  words->list[words->index[at] - 1].count += times;
 }
 
 uint64_t words_count(const struct words* words, const char* text, size_t length) {
@@ -96,16 +86,25 @@ uint64_t words_count(const struct words* words, const char* text, size_t length)
   return position > 0 ? words->list[position - 1].count : 0;
 }
 
-void words_clear(struct words* words) {
-  for (size_t i = 0; i < words->counted_count; i++) words->list[words->counted[i]].count = 0;
-  words->counted_count = 0;
+void words_map(struct words* words, char* text, size_t bytes, void (*between)(void* argument), void* argument) {
+  const size_t pause = 256 << 10;
+  if (words->index_size > 0) memset(words->index, 0, words->index_size * sizeof *words->index);
+  words->count = words->letters_used = 0;
+  for (size_t at = 0, next = pause; at < bytes; at++) {
+    if (at >= next) {
+      between(argument);
+      next = at + pause;
+    }
+    size_t begin = at;
+    for (char lower; at < bytes && (lower = lower_letter(text[at])) != 0; at++) text[at] = lower;
+    if (at > begin) words_add(words, text + begin, at - begin, 1);
+  }
 }
 
 void words_free(struct words* words) {
   free(words->list);
   free(words->index);
   free(words->letters);
-  free(words->counted);
   *words = (struct words){0};
 }
 
@@ -156,16 +155,16 @@ static int compare(const struct record* a, const struct record* b) {
 static int compare_records(const void* left, const void* right) { return compare(left, right); }
 
 struct list words_sorted(const struct words* words) {
-  struct record* records = grow(NULL, words->counted_count * sizeof *records);
+  struct record* records = grow(NULL, words->count * sizeof *records);
   struct list list = {NULL, 0};
-  for (size_t i = 0; i < words->counted_count; i++) {
-    const struct word* word = &words->list[words->counted[i]];
+  for (size_t i = 0; i < words->count; i++) {
+    const struct word* word = &words->list[i];
     records[i] = (struct record){word->count, word->length, words->letters + word->text};
     list.bytes += record_bytes(word->count, word->length);
   }
-  if (words->counted_count > 0) qsort(records, words->counted_count, sizeof *records, compare_records);
+  if (words->count > 0) qsort(records, words->count, sizeof *records, compare_records);
   char* to = list.data = grow(NULL, list.bytes);
-  for (size_t i = 0; i < words->counted_count; i++) to = record_write(to, &records[i]);
+  for (size_t i = 0; i < words->count; i++) to = record_write(to, &records[i]);
   free(records);
   return list;
 }

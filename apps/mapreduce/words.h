@@ -7,8 +7,8 @@
 
 struct word {
   uint64_t hash;
-  uint64_t count;
-  size_t text; /* where the letters begin in words.letters */
+  uint64_t count; /* 1 or more */
+  size_t text;    /* where the letters begin in words.letters */
   size_t length;
 };
 
@@ -19,8 +19,6 @@ struct words {
   size_t index_size;
   char* letters;
   size_t letters_used, letters_room;
-  uint32_t* counted; /* positions of the words with a count above 0 */
-  size_t counted_count, counted_room;
 };
 
 /* Count `times` more of a word (lower case, at least one letter). Local. */
@@ -29,8 +27,15 @@ void words_add(struct words* words, const char* text, size_t length, uint64_t ti
 /* The word's count, 0 if it isn't there. Local. */
 uint64_t words_count(const struct words* words, const char* text, size_t length);
 
-/* All counts are 0 again. Local. */
-void words_clear(struct words* words);
+/* Count the words (runs of A-Z and a-z) of a text in place of what was counted before; calls between(argument) every
+ * millisecond or so. The text becomes lower case. Local. */
+void words_map(struct words* words, char* text, size_t bytes, void (*between)(void* argument), void* argument);
+
+/* Lower case of a letter of ASCII, 0 for every other byte. Local. */
+static inline char lower_letter(char byte) {
+  char lower = (char)(byte | 32);
+  return lower >= 'a' && lower <= 'z' ? lower : 0;
+}
 
 /* Give all memory back and be empty. Local. */
 void words_free(struct words* words);
@@ -67,7 +72,7 @@ struct list {
   size_t bytes;
 };
 
-/* All words with a count above 0, sorted by their letters as bytes. The caller frees its data. Local. */
+/* All words, sorted by their letters as bytes. The caller frees its data. Local. */
 struct list words_sorted(const struct words* words);
 
 /* One sorted list of two sorted lists without a word in common. The caller frees its data. Local. */
