@@ -84,7 +84,16 @@ def test_every_panel_is_drawn(found, monkeypatch):
     bars, lines, _, ratios = (ax for _, ax in drawn)
     assert [text.get_text() for text in bars.get_legend().get_texts()] == ["memory", "storage", "flush share"]
     assert "memory limit" in [text.get_text() for text in lines.get_legend().get_texts()]
-    assert ratios.texts[0].get_text() == "storage : memory & more: 0.900 (>= 0.95)"
+    assert ratios.texts[0].get_text() == "storage : memory & more: 0.900 (paper 0.44, >= 0.95)"
+
+
+@pytest.mark.parametrize("option", ["quick", "null"])
+def test_goals_count_only_where_they_were_set_for(option, tmp_path, found):
+    found["options"][option] = True
+    results.write(found, tmp_path / "r")
+    page, _ = report.write(tmp_path / "r", tmp_path / "r")
+    assert "0 of 0 goals met" in page.read_text()
+    assert "run with --quick or --null don&#x27;t count: fake." in page.read_text()
 
 
 def test_results_without_samples_make_a_page_too(tmp_path, found):

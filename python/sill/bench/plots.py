@@ -159,16 +159,17 @@ def _finish(ax: Any, panel: Panel, unit: str) -> None:
 
 
 def _ratios(ax: Any, rows: list[dict[str, Any]]) -> None:
-    """Ours as bars from the lowest to the highest repetition, the paper's as diamonds, goals as strokes."""
+    """Ours as bars from the lowest to the highest repetition; the paper's as diamonds, above goals as triangles."""
     for index, row in enumerate(rows):
         reach = [[max(0.0, row["value"] - min(row["ratios"]))], [max(0.0, max(row["ratios"]) - row["value"])]]
         ax.barh(-index, row["value"], 0.35, xerr=reach, color="C0" if row["met"] is not False else "C3", alpha=0.7)
         if row["paper"] is not None:
-            ax.plot(row["paper"], -index, "D", color="C1", ms=6)
+            ax.plot(row["paper"], 0.1 - index, "D", color="C1", ms=6)
         for key, sign in (("at_least", ">"), ("at_most", "<")):
             if key in row:
-                ax.plot(row[key], -index, marker=sign, color="black", ms=7)
-        text = f"{row['title']}: {row['value']:.3f}" + (f" ({goal_text(row)})" if goal_text(row) else "")
+                ax.plot(row[key], -0.1 - index, marker=sign, color="black", ms=7)
+        beside = [f"paper {row['paper']:g}" if row["paper"] is not None else "", goal_text(row)]
+        text = f"{row['title']}: {row['value']:.3f}" + (f" ({', '.join(filter(None, beside))})" if any(beside) else "")
         ax.text(0.01, 0.25 - index, text, fontsize=6.5, va="bottom", transform=ax.get_yaxis_transform())
     values = [row["value"] for row in rows]
     if min(values) > 0 and max(values) > _WIDE * min(values):

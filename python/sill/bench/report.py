@@ -44,12 +44,16 @@ def write(folder: Path, output: Path) -> list[Path]:
 
 def _page(all_results: Sequence[Results], sections: Sequence[str]) -> str:
     rows = [row for results in all_results for row in tables.goal_rows(results)]
-    with_goal = [row for row in rows if row[-1] != tables.VERDICTS[None]]
+    small = [r["scenario"]["name"] for r in all_results if r["options"].get("quick") or r["options"].get("null")]
+    with_goal = [row for row in rows if row[-1] != tables.VERDICTS[None] and row[0] not in small]
     met = sum(row[-1] == tables.VERDICTS[True] for row in with_goal)
+    not_counted = (
+        f" Goals of scenarios that were run with --quick or --null don't count: {', '.join(small)}." if small else ""
+    )
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Sill: benchmarks</title>",
         f"<style>{_STYLE}</style></head><body><h1>Sill: benchmarks</h1>",
-        f"<p>{met} of {len(with_goal)} goals met. {_LEGEND}</p>",
+        f"<p>{met} of {len(with_goal)} goals met.{_text(not_counted)} {_LEGEND}</p>",
         "<h2>Goals</h2>",
         _table(tables.GOAL_HEAD, rows),
         *sections,
