@@ -58,6 +58,10 @@ void AccessPattern::start_over(Advice advice) {
   settling_ = advice == Advice::random ? 2 : 0;
 }
 
+void AccessPattern::follow_random() {
+  if (advice_ == Advice::normal && patience_ == 0) start_over(Advice::random);
+}
+
 Advice AccessPattern::look(std::span<const std::uint64_t> resident) {
   const Growth growth = grow(resident);
   if (growth.pages == 0) return advice_;

@@ -23,6 +23,8 @@ class AccessPattern {
   // Takes a sample, pages in memory of each chunk; returns the advice that fits from now on.
   Advice look(std::span<const std::uint64_t> resident);
   Advice advice() const { return advice_; }
+  // Takes random for likely, because most other pieces are accessed so; not if it was tried and given up before.
+  void follow_random();
 
  private:
   struct Growth {

@@ -129,17 +129,35 @@ void forget_large_pages(Watched& watched, Watched::Piece& piece, std::span<const
   forget_clean(watched.address + begin, watched.bytes(piece.begin, last), *watched.source, watched.offset + begin);
 }
 
-void advise_piece(Watched& watched, Watched::Piece& piece, std::span<const std::uint64_t> resident) {
-  const Advice before = piece.pattern.advice();
-  const Advice now = piece.pattern.look(resident);
-  if (now == before) return forget_large_pages(watched, piece, resident);
+// Tells the kernel of a piece whose access isn't what it was.
+void advise_piece(Watched& watched, Watched::Piece& piece) {
+  const bool random = piece.pattern.advice() == Advice::random;
   const std::size_t begin = watched.begin(piece.begin);
   const std::size_t last = piece.begin + piece.count;
   log(LogLevel::debug, watched.source->path() + ": bytes from " + std::to_string(watched.offset + begin) +
-                           " on are accessed " + (now == Advice::random ? "at random" : "in stretches"));
-  const Usage usage{now == Advice::random ? access_random : access_none, watched.large_pages};
+                           " on are accessed " + (random ? "at random" : "in stretches"));
+  const Usage usage{random ? access_random : access_none, watched.large_pages};
   if (!advise(watched.address + begin, watched.bytes(piece.begin, last), usage).ok()) watched.blind = true;
-  piece.to_forget = now == Advice::random && write_out(watched, piece.begin, last) ? looks_to_forget : 0;
+  piece.to_forget = random && write_out(watched, piece.begin, last) ? looks_to_forget : 0;
+}
+
+void learn(Watched& watched, std::span<const std::uint64_t> resident) {
+  std::vector<Advice> before;
+  for (auto& piece : watched.pieces) {
+    before.push_back(piece.pattern.advice());
+    piece.pattern.look(resident.subspan(piece.begin, piece.count));
+  }
+  const auto random = std::count_if(watched.pieces.begin(), watched.pieces.end(),
+                                    [](const auto& piece) { return piece.pattern.advice() == Advice::random; });
+  for (std::size_t index = 0; index < watched.pieces.size(); ++index) {
+    auto& piece = watched.pieces[index];
+    // What is all in memory so far has no faults to learn from.
+    if (static_cast<std::size_t>(random) * 2 > watched.pieces.size()) piece.pattern.follow_random();
+    if (piece.pattern.advice() != before[index])
+      advise_piece(watched, piece);
+    else
+      forget_large_pages(watched, piece, resident.subspan(piece.begin, piece.count));
+  }
 }
 
 struct Sample {
@@ -163,8 +181,7 @@ Sample take_sample(Watched& watched) {
 }
 
 void act_on(Watched& watched, const Sample& sample, double seconds) {
-  for (auto& piece : watched.pieces)
-    advise_piece(watched, piece, std::span(sample.resident).subspan(piece.begin, piece.count));
+  learn(watched, sample.resident);
   if (!watched.behind) return;
   if (watched.synced.exchange(false)) watched.behind->synced();
   for (const auto& run : watched.behind->look(sample.chunks, seconds)) {

@@ -97,5 +97,19 @@ TEST_P(AccessPatternTest, TakesSegmentsInRandomOrderForStreams) {
 
 INSTANTIATE_TEST_SUITE_P(ReadAhead, AccessPatternTest, testing::Values(32, 256, 2048));
 
+TEST(AccessPattern, FollowsOthersUntilItHasStreamed) {
+  AccessPattern pattern(chunks, chunk_pages, 32);
+  pattern.follow_random();
+  EXPECT_EQ(pattern.advice(), Advice::random);
+  std::vector<std::uint64_t> resident(chunks);
+  for (std::size_t chunk = 0; chunk < chunks && pattern.advice() == Advice::random; ++chunk) {
+    resident[chunk] = chunk_pages;
+    pattern.look(resident);
+  }
+  EXPECT_EQ(pattern.advice(), Advice::normal);
+  pattern.follow_random();
+  EXPECT_EQ(pattern.advice(), Advice::normal);
+}
+
 }  // namespace
 }  // namespace sill::storage
