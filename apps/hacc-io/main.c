@@ -1,6 +1,6 @@
 /* sill-hacc-io: the I/O of the cosmology code HACC (after the HACC-IO benchmark of the CORAL suite): all ranks write
  * their particles into one file, a checkpoint, and read them back, a restart. The file is the same, byte by byte, for
- * every method and number of ranks. */
+ * every method and number of ranks. Or ranks that share a near store write a file of their own there. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,13 +10,14 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "layout.h"
 #include "method.h"
 
 static struct {
-  uint64_t particles, repeat;
-  const char* method;
+  uint64_t particles, repeat, chunk;
+  const char *method, *layout, *near, *split;
   bool write, read, corrupt;
-} options = {.particles = 1000000, .repeat = 1, .method = "window"};
+} options = {.particles = 1000000, .repeat = 1, .chunk = 1 << 18, .method = "window", .layout = "global"};
 
 static const struct app_option option_table[] = {
     {"particles", "N", APP_NUMBER, &options.particles, "of all ranks together, 38 bytes each"},
@@ -25,6 +26,11 @@ static const struct app_option option_table[] = {
     {"read", NULL, APP_FLAG, &options.read,
      "restart from the checkpoint in the store (without --write: no checkpoint)"},
     {"repeat", "N", APP_NUMBER, &options.repeat, "checkpoints, all into the same file"},
+    {"layout", "NAME", APP_TEXT, &options.layout,
+     "global: one file in --store; neighborhood: a file for the ranks that share --near"},
+    {"near", "DIR", APP_TEXT, &options.near, "folder of the neighborhood's file; %h: host, %r: rank, %%: %"},
+    {"split", "METHOD", APP_TEXT, &options.split, "nbhd_method: how the ranks that share --near are found"},
+    {"chunk", "N", APP_NUMBER, &options.chunk, "particles that a checksum of a neighborhood's file covers"},
     {"test-corrupt", NULL, APP_FLAG, &options.corrupt, NULL},
 };
 
@@ -50,22 +56,32 @@ static int check_options(const struct method* method) {
     return app_wrong("--particles %" PRIu64 ": at least 1, at most 2^50", options.particles);
   if (options.repeat == 0 || options.repeat > 255) return app_wrong("--repeat %" PRIu64 ": 1 to 255", options.repeat);
   if (!options.write && !options.read) options.write = options.read = true;
+  bool near = strcmp(options.layout, "neighborhood") == 0;
+  if (!near && strcmp(options.layout, "global") != 0)
+    return app_wrong("--layout %s: global or neighborhood", options.layout);
+  if (near && options.near == NULL) return app_wrong("--layout neighborhood: name the near store's folder with --near");
+  if (near && !app_has_sill()) return app_wrong("--layout neighborhood: Sill isn't loaded: start it with `sill run`");
+  if (options.chunk == 0) return app_wrong("--chunk 0: at least 1");
   bool one_way = !options.write || !options.read;
-  if (one_way && method == &window_method && strcmp(app_window(), "storage") != 0)
-    return app_wrong("--write or --read alone needs --window storage: of other windows nothing or a part is left");
+  if ((one_way || near) && method == &window_method && strcmp(app_window(), "storage") != 0)
+    return app_wrong("%s needs --window storage: of other windows nothing or a part is left",
+                     near ? "--layout neighborhood" : "--write or --read alone");
   return 0;
 }
 
 /* Before a checkpoint: whatever longer file is there is cut, for no method does so. Before a restart: it must be the
  * checkpoint of as many particles. */
-static void check_file(const char* path, const struct share* share) {
+static void check_file(const struct checkpoint_file* file) {
+  const char* path = file->path;
   struct stat status;
-  off_t bytes = (off_t)file_bytes(share);
-  if (app_rank() == 0) {
+  off_t bytes = (off_t)file_bytes(&file->share);
+  int rank = 0;
+  APP_TRY(MPI_Comm_rank(file->share.comm, &rank));
+  if (rank == 0) {
     bool there = stat(path, &status) == 0;
     if (!there && (errno != ENOENT || !options.write)) app_fail("%s: %s", path, strerror(errno));
     if (!options.write && status.st_size != bytes)
-      app_fail("%s: has %lld bytes, --particles %" PRIu64 " are %lld", path, (long long)status.st_size, share->total,
+      app_fail("%s: has %lld bytes, %" PRIu64 " particles are %lld", path, (long long)status.st_size, file->share.total,
                (long long)bytes);
     if (there && status.st_size > bytes && truncate(path, bytes) != 0) app_fail("%s: %s", path, strerror(errno));
   }
@@ -78,37 +94,42 @@ static void report(const char* name, const char* checkpoint, double seconds) {
   app_result(name, labels, seconds, "s");
 }
 
-static void report_bandwidth(const char* checkpoint, const struct share* share, double seconds) {
+/* Bytes of a checkpoint, in all files of it. */
+static uint64_t all_bytes(void) { return options.particles * particle_bytes; }
+
+static void report_bandwidth(const char* checkpoint, double seconds) {
   char labels[64];
   snprintf(labels, sizeof labels, "checkpoint=%s", checkpoint);
-  if (seconds > 0) app_result("write-bandwidth", labels, (double)file_bytes(share) / seconds, "B/s");
+  if (seconds > 0) app_result("write-bandwidth", labels, (double)all_bytes() / seconds, "B/s");
 }
 
 /* Write and sync all checkpoints; opening the file, which took open_s, counts for the first. */
-static void write_checkpoints(const struct method* method, struct particles* particles, const struct share* share,
+static void write_checkpoints(const struct method* method, struct particles* particles, struct checkpoint_file* file,
                               double open_s) {
   double* further_s = app_allocate(options.repeat * sizeof *further_s);
   for (uint64_t i = 0; i < options.repeat; i++) {
     char name[32];
     snprintf(name, sizeof name, "%" PRIu64, i + 1);
-    particles_set(particles, share, options.repeat - 1 - i); /* so the last one doesn't depend on --repeat */
+    particles_set(particles, &file->share, options.repeat - 1 - i); /* so the last one doesn't depend on --repeat */
     if (options.corrupt && app_rank() == 0) *(char*)particles->values[0] ^= 1;
     APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
     double begin = app_seconds();
+    layout_begin(file);
     method->write(particles);
     double middle = app_seconds();
     method->sync();
+    layout_commit(file, particles);
     APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* a checkpoint is one when all ranks' part is durable */
     double end = app_seconds();
     double all_s = app_slowest(end - begin);
     report("write", name, app_slowest(middle - begin));
     report("sync", name, app_slowest(end - middle));
-    report_bandwidth(name, share, i == 0 ? open_s + all_s : all_s);
+    report_bandwidth(name, i == 0 ? open_s + all_s : all_s);
     if (i > 0) further_s[i - 1] = all_s;
-    app_progress("checkpoint", (i + 1) * file_bytes(share), options.repeat * file_bytes(share), "B");
+    app_progress("checkpoint", (i + 1) * all_bytes(), options.repeat * all_bytes(), "B");
   }
   app_progress_end();
-  if (options.repeat > 1) report_bandwidth("further", share, app_median(further_s, options.repeat - 1));
+  if (options.repeat > 1) report_bandwidth("further", app_median(further_s, options.repeat - 1));
   free(further_s);
 }
 
@@ -125,7 +146,7 @@ static bool restart(const struct method* method, struct particles* particles, co
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   double read_s = app_slowest(app_seconds() - begin), all_s = open_s + read_s;
   app_result("read", "", read_s, "s");
-  if (all_s > 0) app_result("read-bandwidth", "", (double)file_bytes(share) / all_s, "B/s");
+  if (all_s > 0) app_result("read-bandwidth", "", (double)all_bytes() / all_s, "B/s");
   return !app_verify() || particles_right(&found, share);
 }
 
@@ -141,15 +162,16 @@ static double open_file(const struct method* method, const char* path, const str
 }
 
 /* Both ways in one run: a restart opens the file anew, unless closing a window leaves nothing of it. */
-static bool run(const struct method* method, const char* path, const struct share* share) {
+static bool run(const struct method* method, struct checkpoint_file* file) {
+  const struct share* share = &file->share;
   bool lasts = method != &window_method || strcmp(app_window(), "storage") == 0;
   bool both = options.write && options.read, keep = app_keep() || !both, right = true;
   struct particles particles = particles_allocate(share);
   particles_forget(&particles, share); /* the first touch of this memory is not what is measured */
-  double open_s = open_file(method, path, share, options.write, keep || lasts);
-  if (options.write) write_checkpoints(method, &particles, share, open_s);
+  double open_s = open_file(method, file->path, share, options.write, keep || lasts);
+  if (options.write) write_checkpoints(method, &particles, file, open_s);
   if (both && lasts) method->close();
-  if (both) open_s = lasts ? open_file(method, path, share, false, keep) : 0;
+  if (both) open_s = lasts ? open_file(method, file->path, share, false, keep) : 0;
   if (options.read) right = restart(method, &particles, share, open_s);
   method->close();
   particles_free(&particles);
@@ -164,13 +186,15 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return code;
   }
-  char path[4096];
-  struct share share = share_of(options.particles, app_rank(), app_ranks());
-  if (snprintf(path, sizeof path, "%s/hacc-io.dat", app_store()) >= (int)sizeof path)
-    app_fail("--store %s: the path is too long", app_store());
+  bool near = strcmp(options.layout, "neighborhood") == 0;
+  struct layout layout = {near, near ? options.near : app_store(), options.split, options.particles, options.chunk};
+  struct checkpoint_file file = options.write ? layout_for_checkpoint(&layout) : layout_for_restart(&layout);
   app_note("method", method->name);
-  check_file(path, &share);
-  code = app_end(run(method, path, &share));
+  app_note("layout", options.layout);
+  check_file(&file);
+  bool right = run(method, &file);
+  layout_free(&file);
+  code = app_end(right);
   MPI_Finalize();
   return code;
 }

@@ -14,12 +14,13 @@ static struct {
 } file;
 
 static void open_mpiio(const char* path, const struct share* share, bool create, bool keep) {
-  uint64_t largest = share_of(share->total, 0, app_ranks()).count;
+  uint64_t largest = 0;
+  APP_TRY(MPI_Allreduce(&share->count, &largest, 1, MPI_UINT64_T, MPI_MAX, share->comm));
   file.share = share;
   file.rounds = (largest + most_values - 1) / most_values;
   int mode = create ? MPI_MODE_RDWR | MPI_MODE_CREATE : MPI_MODE_RDONLY;
   if (!keep) mode |= MPI_MODE_DELETE_ON_CLOSE;
-  APP_TRY(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &file.handle)); /* its errors are returned */
+  APP_TRY(MPI_File_open(share->comm, path, mode, MPI_INFO_NULL, &file.handle)); /* its errors are returned */
 }
 
 typedef int transfer_call(MPI_File, MPI_Offset, void*, int, MPI_Datatype, MPI_Status*);

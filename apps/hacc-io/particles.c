@@ -10,19 +10,19 @@
 enum { float_variables = 7, pid_variable = 7, block = 4096 };
 static const char* const names[variables] = {"xx", "yy", "zz", "vx", "vy", "vz", "phi", "pid", "mask"};
 
-struct share share_of(uint64_t total, int rank, int ranks) {
+struct near_range even_part(uint64_t total, int rank, int ranks) {
   uint64_t each = total / (uint64_t)ranks, more = total % (uint64_t)ranks, number = (uint64_t)rank;
-  return (struct share){total, number * each + (number < more ? number : more), each + (number < more ? 1 : 0)};
+  return (struct near_range){number * each + (number < more ? number : more), each + (number < more ? 1 : 0)};
 }
 
 size_t value_bytes(int variable) { return variable < float_variables ? 4 : variable == pid_variable ? 8 : 2; }
 
-uint64_t file_bytes(const struct share* share) { return share->total * particle_bytes; }
+uint64_t file_bytes(const struct share* share) { return share->header + share->total * particle_bytes; }
 
 uint64_t file_offset(const struct share* share, int variable) {
   uint64_t before = 0;
   for (int i = 0; i < variable; i++) before += value_bytes(i);
-  return share->total * before + share->first * value_bytes(variable);
+  return share->header + share->total * before + share->first * value_bytes(variable);
 }
 
 struct particles particles_allocate(const struct share* share) {
@@ -50,7 +50,13 @@ static void make_values(void* to, int variable, uint64_t first, uint64_t count, 
 }
 
 void particles_set(struct particles* particles, const struct share* share, uint64_t steps_left) {
-  for (int i = 0; i < variables; i++) make_values(particles->values[i], i, share->first, share->count, steps_left);
+  for (int i = 0; i < variables; i++) {
+    char* to = particles->values[i];
+    for (uint64_t r = 0; r < share->range_count; r++) {
+      make_values(to, i, share->ranges[r].first, share->ranges[r].count, steps_left);
+      to += share->ranges[r].count * value_bytes(i);
+    }
+  }
 }
 
 void particles_forget(struct particles* particles, const struct share* share) {
@@ -79,18 +85,27 @@ static void say_wrong(int variable, const char* found, const char* expected, uin
           first + i);
 }
 
-bool particles_right(const struct particles* particles, const struct share* share) {
+/* Compare the values of a range of particles. */
+static bool range_right(const char* values, int variable, const struct share* share, struct near_range range) {
   char expected[block * sizeof(uint64_t)];
+  for (uint64_t done = 0; done < range.count; done += block) {
+    uint64_t count = range.count - done < block ? range.count - done : block;
+    const char* found = values + done * value_bytes(variable);
+    app_progress("check", (uint64_t)variable * share->count + done, variables * share->count, "values");
+    make_values(expected, variable, range.first + done, count, 0);
+    if (memcmp(found, expected, count * value_bytes(variable)) == 0) continue;
+    say_wrong(variable, found, expected, range.first + done);
+    return false;
+  }
+  return true;
+}
+
+bool particles_right(const struct particles* particles, const struct share* share) {
   for (int i = 0; i < variables; i++) {
     const char* values = particles->values[i];
-    for (uint64_t done = 0; done < share->count; done += block) {
-      uint64_t count = share->count - done < block ? share->count - done : block, first = share->first + done;
-      const char* found = values + done * value_bytes(i);
-      app_progress("check", (uint64_t)i * share->count + done, variables * share->count, "values");
-      make_values(expected, i, first, count, 0);
-      if (memcmp(found, expected, count * value_bytes(i)) == 0) continue;
-      say_wrong(i, found, expected, first);
-      return false;
+    for (uint64_t r = 0; r < share->range_count; r++) {
+      if (!range_right(values, i, share, share->ranges[r])) return false;
+      values += share->ranges[r].count * value_bytes(i);
     }
   }
   return true;

@@ -2,18 +2,25 @@
 #ifndef SILL_HACC_PARTICLES_H
 #define SILL_HACC_PARTICLES_H
 
+#include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "near_file.h"
+
 /* xx yy zz vx vy vz phi: float; pid: int64_t; mask: uint16_t. */
 enum { variables = 9, particle_bytes = 7 * 4 + 8 + 2 };
 
-/* A rank's particles; those of all ranks follow each other in the order of the ranks. */
+/* A rank's part of a file; those of all ranks that share the file follow each other in the order of the ranks. */
 struct share {
-  uint64_t total; /* of all ranks */
-  uint64_t first;
+  MPI_Comm comm;   /* the ranks that share the file */
+  uint64_t header; /* bytes before the first particle's first value */
+  uint64_t total;  /* particles in the file */
+  uint64_t first;  /* this rank's first place in it */
   uint64_t count;
+  struct near_range* ranges; /* which particles lie there, one range after the other; together `count` */
+  uint64_t range_count;
 };
 
 /* The values of a share: an array for each variable, anywhere in memory, also unaligned. */
@@ -21,12 +28,14 @@ struct particles {
   void* values[variables];
 };
 
-struct share share_of(uint64_t total, int rank, int ranks);
+/* Particles of one rank where `total` are divided evenly: the first ranks have one more. */
+struct near_range even_part(uint64_t total, int rank, int ranks);
 
 /* Bytes of one value of a variable. */
 size_t value_bytes(int variable);
 
-/* The file is raw: all xx, then all yy, and so on, without a gap. So it depends on the number of particles alone. */
+/* Behind the header the file is raw: all xx, then all yy, and so on, without a gap. So what one file of all ranks,
+ * which has no header, holds depends on the number of particles alone. */
 uint64_t file_bytes(const struct share* share);
 
 /* Where the share's part of a variable begins in the file. */

@@ -62,8 +62,10 @@ static void read_posix(struct particles* particles) {
 
 static void close_posix(void) {
   if (close(file.fd) != 0) app_fail("%s: %s", file.path, strerror(errno));
-  APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* nobody still has it open */
-  if (!file.keep && app_rank() == 0 && unlink(file.path) != 0) app_fail("%s: %s", file.path, strerror(errno));
+  int rank = 0;
+  APP_TRY(MPI_Comm_rank(file.share->comm, &rank));
+  APP_TRY(MPI_Barrier(file.share->comm)); /* nobody still has it open */
+  if (!file.keep && rank == 0 && unlink(file.path) != 0) app_fail("%s: %s", file.path, strerror(errno));
 }
 
 const struct method posix_method = {"posix", open_posix, write_posix, sync_posix, read_posix, close_posix};

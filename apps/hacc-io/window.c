@@ -18,6 +18,7 @@
 static struct {
   const struct share* share;
   MPI_Win window;
+  int rank; /* in the window */
   char* base;
 } file;
 
@@ -27,10 +28,11 @@ static void open_window(const char* path, const struct share* share, bool create
   file.share = share;
   APP_TRY(MPI_Info_set(info, SILL_ALLOC_LAYOUT, "overlap"));
   APP_TRY(MPI_Info_set(info, SILL_ALLOC_UNLINK, keep ? "false" : "true"));
-  APP_TRY(MPI_Win_allocate((MPI_Aint)file_bytes(share), 1, info, MPI_COMM_WORLD, &file.base, &file.window));
+  APP_TRY(MPI_Win_allocate((MPI_Aint)file_bytes(share), 1, info, share->comm, &file.base, &file.window));
   APP_TRY(MPI_Info_free(&info));
   APP_TRY(MPI_Win_set_errhandler(file.window, MPI_ERRORS_RETURN));
-  APP_TRY(MPI_Win_lock(MPI_LOCK_SHARED, app_rank(), MPI_MODE_NOCHECK, file.window)); /* each its own segment alone */
+  APP_TRY(MPI_Comm_rank(share->comm, &file.rank));
+  APP_TRY(MPI_Win_lock(MPI_LOCK_SHARED, file.rank, MPI_MODE_NOCHECK, file.window)); /* each its own segment alone */
   app_backing(file.base);
 }
 
@@ -42,7 +44,7 @@ static void write_window(const struct particles* particles) {
 /* Collective, unlike MPI_Win_sync: what a rank is still writing would be written out twice by the sync of another.
  * Without Sill there is only memory, and nothing to do. */
 static void sync_window(void) {
-  APP_TRY(sill_win_sync_all != NULL ? sill_win_sync_all(file.window) : MPI_Barrier(MPI_COMM_WORLD));
+  APP_TRY(sill_win_sync_all != NULL ? sill_win_sync_all(file.window) : MPI_Barrier(file.share->comm));
 }
 
 static void read_window(struct particles* particles) {
@@ -50,7 +52,7 @@ static void read_window(struct particles* particles) {
 }
 
 static void close_window(void) {
-  APP_TRY(MPI_Win_unlock(app_rank(), file.window));
+  APP_TRY(MPI_Win_unlock(file.rank, file.window));
   APP_TRY(MPI_Win_free(&file.window));
 }
 
