@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
-from typing import NoReturn, Optional
+from typing import Optional
 
 import typer
 from rich.text import Text
 
-from . import __version__, doctor, hint_table, launchers, run, sidecar, topo, topology
+from . import __version__, doctor, hint_table, launchers, model_cli, run, sidecar, stage, topo, topology
 from .bench.cli import app as bench
 from .errors import SillError
 from .terminal import plain_table, print_table
@@ -33,6 +33,11 @@ app = typer.Typer(
 )
 
 app.add_typer(bench, name="bench")
+app.command("model", epilog="Example: sill model --measure local=/local/me --draw model.png")(model_cli.predict)
+app.command("stage-out", epilog="Example: sill stage-out -n 8 /local/%h/hacc-io.near /project/me/hacc-io.dat")(
+    stage.out
+)
+app.command("stage-in", epilog="Example: sill stage-in -n 8 /local/%h/hacc-io.near /project/me/hacc-io.dat")(stage.in_)
 
 _COLOURS = {doctor.OK: "green", doctor.WARN: "yellow", doctor.BAD: "bold red"}
 _Json = typer.Option(False, "--json", help="Print JSON for machines.")
@@ -83,7 +88,7 @@ def _run(
         return
     if store is not None:
         run.make_store(store)
-    _become(command)
+    run.execute(command)
 
 
 @app.command("preload", epilog="Example: srun -n 64 env LD_PRELOAD=$(sill preload ./program) ./program")
@@ -157,7 +162,7 @@ def _topo(
         return
     options = [*(["--json"] if as_json else []), *(["--method", method] if method else [])]
     options += ["--draw", os.path.abspath(draw)] if draw else []
-    _become(topo.ranks_command([*options, "--", *folders], ranks, mpiexec))
+    run.execute(topo.ranks_command([*options, "--", *folders], ranks, mpiexec))
 
 
 @app.command("ls", epilog="Example: sill ls -r /scratch/me")
@@ -252,15 +257,6 @@ def main(arguments: list[str] | None = None) -> int:
         code, text = 1, f"{named}{error.strerror}; check the path and who may read it"
     _complain(text)
     return code
-
-
-def _become(command: list[str]) -> NoReturn:
-    """Run a command in this process's place."""
-    sys.stdout.flush()
-    try:
-        os.execvp(command[0], command)
-    except OSError as error:
-        raise SillError(f"{command[0]}: {error.strerror}; name a launcher with --mpiexec", 126) from error
 
 
 def _complain(text: str) -> None:

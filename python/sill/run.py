@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from . import launchers, libraries, mpi4py_wheel, mpis, programs
 from .errors import SillError
@@ -43,6 +45,15 @@ def command(
     name = program[0] if shutil.which(program[0]) else target.path
     assignments = [f"{key}={value}" for key, value in settings.items()]
     return [*launcher, *count, "env", *assignments, name, *program[1:]]
+
+
+def execute(command: Sequence[str]) -> NoReturn:
+    """Become that command."""
+    sys.stdout.flush()
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        raise SillError(f"{command[0]}: {error.strerror}; name a launcher with --mpiexec", 126) from error
 
 
 def make_store(store: str) -> None:

@@ -53,6 +53,9 @@ def _run(
     commands: Optional[list[str]] = typer.Option(
         None, "--command", metavar="VARIANT=CMD", help="The command of an optional variant, e.g. a competitor."
     ),
+    places_given: Optional[list[str]] = typer.Option(
+        None, "--place", metavar="NAME=DIR", help="A folder for a place of the scenario, e.g. near=/local; repeatable."
+    ),
     store: Optional[Path] = _Store,
     results: Optional[Path] = _Results,
     build: Optional[Path] = typer.Option(None, "--build", metavar="DIR", help="Build folder with the programs."),
@@ -63,7 +66,7 @@ def _run(
 
     Exits 1 if something could not be measured.
     """
-    from . import places, runner, scenario
+    from . import devices, places, runner, scenario
 
     names = list(places.scenario_files()) if names == ["all"] else names
     own = {name: shlex.split(command) for name, command in _pairs(commands, "--command").items()}
@@ -72,26 +75,37 @@ def _run(
     ]
     _check_variants(own, loaded)
     loaded = [runner.without_difference(s) for s in loaded] if null else loaded
+    given = _pairs(places_given, "--place")
+    _check_places(given, loaded)
     found = places.targets(mpi or [], build, mpiexec, [s.program for s in loaded if s.program])
     folder, options = results or places.results_folder(), {"quick": quick, "null": null, "mpiexec": mpiexec}
     bad = False
     for s in loaded:
         chosen = found if s.every_mpi or mpi else [places.preferred(found)]
-        bad |= _run_one(s, chosen, (store or places.store_folder(build)).absolute(), folder, options, strict)
+        base = (store or places.store_folder(build)).absolute()
+        try:
+            with devices.places(s.places, given, base) as made:
+                own_store = next((Path(place.path) for place in made if place.name == "store"), base)
+                bad |= _run_one(s, chosen, own_store, made, folder, options, strict)
+        except SillError as error:
+            if len(loaded) == 1:
+                raise
+            print(f"NOT MEASURED: {s.name}: {error}\n", flush=True)
+            bad = True
     if bad:
         raise typer.Exit(1)
 
 
-def _run_one(scenario, targets, store: Path, folder: Path, options: dict, strict: bool) -> bool:
+def _run_one(scenario, targets, store: Path, made: list, folder: Path, options: dict, strict: bool) -> bool:
     """Run, store, print; whether something failed, or with `strict` a goal was missed."""
     from . import results as result_file
     from . import runner, tables
 
-    machine = result_file.describe(store)
+    machine = result_file.describe(store, made)
     # A batch system's launcher starts ranks where a control group made here means nothing.
     groups = options["mpiexec"] is None
     samples, failures = runner.run(
-        scenario, targets, store, groups, lambda line: print(line, file=sys.stderr, flush=True)
+        scenario, targets, store, groups, lambda line: print(line, file=sys.stderr, flush=True), made
     )
     found = result_file.build(scenario, targets, machine, options, samples, failures)
     path = result_file.write(found, folder)
@@ -147,6 +161,14 @@ def _numbers(text: Optional[str]) -> Optional[list[int]]:
     if not all(word.isdigit() and int(word) > 0 for word in words):
         raise SillError(f"--ranks {text}: write numbers above 0 with commas between them, e.g. 1,2,4", 2)
     return [int(word) for word in words]
+
+
+def _check_places(given: dict[str, str], scenarios: list) -> None:
+    names = {place.name for s in scenarios for place in s.places}
+    for name in given:
+        if name not in names:
+            there = ", ".join(sorted(names)) or "none: it has no places"
+            raise SillError(f"--place {name}=...: no place of that name; choose of {there}", 2)
 
 
 def _check_variants(commands: dict[str, list[str]], scenarios: list) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Job:
     point: Point
     folder: Path
     text: Path | None = None
+    places: dict[str, str] = field(default_factory=dict)  # by name, what {name} stands for
 
     @property
     def json_file(self) -> Path:
@@ -78,6 +79,7 @@ class Job:
 
     def _filled(self, text: str) -> str:
         values = {"{store}": self.store, "{ranks}": self.point.ranks, "{folder}": self.folder, "{text}": self.text}
+        values.update({f"{{{name}}}": path for name, path in self.places.items() if name != "store"})
         for name, value in values.items():
             text = text.replace(name, str(value))
         return text

@@ -105,6 +105,16 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A store of a known speed, which {name} stands for; one that is named "store" holds the runs' folders."""
+
+    name: str
+    rate: int  # bytes/s
+    size: int  # bytes
+    count: int  # stores, which ranks take in turns
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One experiment."""
 
@@ -123,6 +133,7 @@ class Scenario:
     arguments: tuple[str, ...]  # behind the parameters
     text: Text  # what {text} among the arguments stands for
     environment: dict[str, str]
+    places: tuple[Place, ...]
     points: tuple[Point, ...]
     variants: tuple[Variant, ...]
     comparisons: tuple[Comparison, ...]

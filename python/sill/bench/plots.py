@@ -29,7 +29,7 @@ class Panel:
 
 def draw(results: Results, mpi: str) -> bytes:
     """One PNG with all panels of a scenario under one MPI."""
-    pyplot = _pyplot()
+    plot = pyplot("sill bench report")
     series = Series(results["samples"])
     variants = [
         v for v in results["scenario"]["tables"]["variants"] if any(s["variant"] == v for s in results["samples"])
@@ -39,7 +39,7 @@ def draw(results: Results, mpi: str) -> bytes:
     count = len(panels) + bool(rows)
     columns = min(_COLUMNS, max(count, 1))
     shape = (-(-max(count, 1) // columns), columns)
-    figure, grid = pyplot.subplots(
+    figure, grid = plot.subplots(
         *shape, figsize=(_WIDTH * columns, _HEIGHT * shape[0] + 0.5), squeeze=False, layout="constrained"
     )
     axes = list(grid.flat)
@@ -52,19 +52,20 @@ def draw(results: Results, mpi: str) -> bytes:
     figure.suptitle(f"{results['scenario']['title']} ({mpi})", fontsize=11)
     picture = io.BytesIO()
     figure.savefig(picture, dpi=110, format="png")
-    pyplot.close(figure)
+    plot.close(figure)
     return picture.getvalue()
 
 
-def _pyplot() -> Any:
+def pyplot(command: str) -> Any:
+    """matplotlib, without a display; an error that names the command where it isn't installed."""
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise SillError("sill bench report needs matplotlib: pip install matplotlib") from error
+        raise SillError(f"{command} needs matplotlib: pip install matplotlib") from error
     mpl.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot as plot
 
-    return pyplot
+    return plot
 
 
 def _panels(figure: Figure, mpi: str, variants: list[str], series: Series) -> list[Panel]:

@@ -15,6 +15,7 @@ from .. import __version__, stores
 from ..errors import SillError
 from ..mpis import CHECKOUT
 from . import judge, schema
+from .devices import Made
 from .model import Scenario
 from .places import Target
 from .series import Series
@@ -53,7 +54,7 @@ def build(
     }
 
 
-def describe(store: Path) -> dict[str, Any]:
+def describe(store: Path, places: Sequence[Made] = ()) -> dict[str, Any]:
     """What the figures depend on besides the code; to be called before the runs."""
     cpu = Path("/proc/cpuinfo")
     model = [line for line in cpu.read_text().splitlines() if line.startswith("model name")] if cpu.exists() else []
@@ -67,6 +68,7 @@ def describe(store: Path) -> dict[str, Any]:
         "load_before": os.getloadavg()[0],
         "store": str(store),
         "file_system": stores.file_system_of(store),
+        "places": [{"name": p.name, "path": p.path, "how": p.how, "rate": p.rate, "count": p.count} for p in places],
         "sill": __version__,
         "python": platform.python_version(),
         "commit": _commit(),
@@ -130,6 +132,10 @@ def conditions(results: Results) -> list[str]:
         f"{machine['file_system']} ({machine['store']})",
         "; ".join(f"{mpi['name']} {mpi['version']}" for mpi in results["mpis"]) + f"; Sill {machine['sill']}",
     ]
+    for place in machine.get("places", []):
+        many = f"{place['count']} x " if place["count"] > 1 else ""
+        rate = f", {many}{place['rate'] / 2**20:.4g} MiB/s" if place["rate"] else ""
+        lines.append(f"{place['name']}: {place['how']}{rate} ({place['path']})")
     limits = {(s["limit"]["how"], s["limit"]["bytes"]) for s in results["samples"] if s["limit"]["bytes"]}
     for how, count in sorted(limits):
         bound = " (binds storage_alloc_factor=auto only)" if how == "SILL_MEMORY_LIMIT" else ""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ..errors import SillError
 from . import jobs, words
+from .devices import Made
 from .limits import limited
 from .model import Point, Scenario, Variant
 from .places import Target
@@ -58,7 +59,7 @@ def without_difference(scenario: Scenario) -> Scenario:
 
 
 def run(
-    scenario: Scenario, targets: Sequence[Target], store: Path, groups: bool, say: Say
+    scenario: Scenario, targets: Sequence[Target], store: Path, groups: bool, say: Say, places: Sequence[Made] = ()
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """All samples, and the failures, one line each. A variant that failed isn't tried again at the same point."""
     samples: list[dict[str, Any]] = []
@@ -74,7 +75,7 @@ def run(
             say(_progress(scenario, turn, number, len(plan), time.monotonic() - begun))
             try:
                 text = words.folder(folder, scenario.text, turn.point.ranks)
-                samples.append(_sample(scenario, turn, folder / str(number), groups, number, text))
+                samples.append(_sample(scenario, turn, folder / str(number), groups, number, text, places))
             except SillError as error:
                 given_up.add(key)
                 failures.append(f"{turn.target.mpi} {turn.variant.name}: {error}")
@@ -82,15 +83,20 @@ def run(
 
 
 def _sample(
-    scenario: Scenario, turn: Turn, folder: Path, groups: bool, number: int, text: Path | None
+    scenario: Scenario, turn: Turn, folder: Path, groups: bool, number: int, text: Path | None, places: Sequence[Made]
 ) -> dict[str, Any]:
     folder.mkdir()
     try:
-        job = jobs.Job(scenario, turn.target, turn.variant, turn.point, folder, text)
+        job = jobs.Job(
+            scenario, turn.target, turn.variant, turn.point, folder, text, {place.name: place.path for place in places}
+        )
         with limited(turn.variant.limit, groups) as limit:
             found = jobs.run(job, limit)
     finally:
         shutil.rmtree(folder)
+        for place in places:
+            if place.name != "store":
+                place.empty()
     return {
         "mpi": turn.target.mpi,
         "variant": turn.variant.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import SillError
-from .model import AS, BACKINGS, KINDS, MEANS, Comparison, Figure, Point, Scenario, Side, Text, Variant
+from .model import AS, BACKINGS, KINDS, MEANS, Comparison, Figure, Place, Point, Scenario, Side, Text, Variant
 from .places import scenario_files
 from .toml import Reader, Table, merge, read
 
@@ -61,6 +61,7 @@ def _scenario(path: Path, tables: Table) -> Scenario:
         arguments=tuple(map(str, r.take("arguments", list, []))),
         text=_text(f"{path}, text", r.take("text", dict, {})),
         environment=_texts(r, "environment"),
+        places=tuple(_place(f"{path}, place {n}", n, t) for n, t in r.take("places", dict, {}).items()),
         points=tuple(
             _point(f"{path}, point {i + 1}", t, n) for i, t in enumerate(points) for n in _numbers(ranks, path)
         ),
@@ -99,6 +100,15 @@ def _text(where: str, table: Table) -> Text:
     r = Reader(table, where)
     found = Text(r.bytes("bytes"), r.take("per_rank", bool, False), r.bytes("file_bytes") or Text.file_bytes)
     r.done()
+    return found
+
+
+def _place(where: str, name: str, table: Table) -> Place:
+    r = Reader(table, where)
+    found = Place(name, r.bytes("rate"), r.bytes("size"), r.take("count", int, 1))
+    r.done()
+    if min(found.rate, found.size, found.count) < 1:
+        raise SillError(f"{where}: wants a rate, a size and a count above 0; add them")
     return found
 
 
