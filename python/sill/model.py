@@ -197,9 +197,9 @@ def changed(table: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     inner = table[int(head)] if isinstance(table, list) and head.isdigit() and int(head) < len(table) else None
     if isinstance(table, dict):
         inner = table.get(head)
-    if inner is None:
+    if inner is None or (rest and not isinstance(inner, (dict, list))):
         raise SillError(f"{path}: no such constant; `sill model --print-constants` prints all of them", 2)
-    new = changed(inner, rest, value) if rest and isinstance(inner, (dict, list)) else value
+    new = changed(inner, rest, value) if rest else value
     if isinstance(table, list):
         return [*table[: int(head)], new, *table[int(head) + 1 :]]
     return {**table, head: new}

@@ -307,7 +307,7 @@ def test_says_what_is_wrong(words, reason, launcher):
 
 
 @pytest.mark.parametrize(
-    "words", [[*HACC, "--window", "storage"], ["sill-stage", "--file", "f", "in"], ["sill-exchange"]]
+    "words", [[*HACC, "--window", "storage"], ["sill-stage", "--file", "f", "in"], ["sill-exchange", "--sizes", "5"]]
 )
 def test_a_rank_without_the_folder(words, launcher, scratch):
     """Where not every rank has a near store: an error for those that need one, while an exchange goes on without."""

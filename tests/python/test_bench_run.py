@@ -388,6 +388,7 @@ WRONG = [
     (["run", "F", "--ranks", "1,x"], "--ranks 1,x: write numbers above 0"),
     (["run", "F", "--set", "x"], "--set x: write it as NAME=VALUE"),
     (["run", "F", "--command", "x=y"], "no variant of that name; choose of memory, storage"),
+    (["run", "F", "--place", "x=/y"], "no place of that name; choose of none: it has no places"),
     (["report", "N"], "/nothing: no such file or folder; run `sill bench run`"),
     (["compare", "T", "T"], "no results in it; run `sill bench run`"),
     (["compare", "F", "F"], "name a file that `sill bench run` wrote"),

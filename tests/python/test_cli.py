@@ -12,7 +12,7 @@ import sys
 import pytest
 from command_support import ROOT
 
-COMMANDS = ("run", "preload", "hints", "doctor", "topo", "ls", "show", "bench")
+COMMANDS = ("run", "preload", "hints", "doctor", "topo", "ls", "show", "model", "stage-out", "stage-in", "bench")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

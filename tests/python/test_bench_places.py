@@ -1,0 +1,97 @@
+"""Places of a scenario: folders given, or stores of a known speed made of throttled loop devices."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from bench_support import MEMORY_AND_STORAGE, fake_target, load
+from sill import SillError
+from sill.bench import devices, results, runner, schema
+from sill.bench.model import Place
+
+MIB = 1 << 20
+PLACES = """
+[places.near]
+rate = "8m"
+size = "16m"
+count = 2
+"""
+
+
+def test_a_scenario_says_what_its_places_are(tmp_path):
+    assert load(tmp_path, MEMORY_AND_STORAGE + PLACES).places == (Place("near", 8 * MIB, 16 * MIB, 2),)
+    with pytest.raises(SillError, match="wants a rate, a size and a count above 0"):
+        load(tmp_path, MEMORY_AND_STORAGE + PLACES.replace("8m", "0"))
+
+
+def test_a_folder_that_is_given_is_used_and_left_alone(tmp_path, stand_ins, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    text = MEMORY_AND_STORAGE.replace("[variants.memory]", '[parameters]\nnear = "{near}/%r"\n[variants.memory]')
+    s = load(tmp_path, text + PLACES, repetitions=1)
+    target = fake_target(tmp_path / "build", stand_ins)
+    with devices.places(s.places, {"near": f"{tmp_path}/mine"}, tmp_path / "base") as made:
+        assert [(place.path, place.how) for place in made] == [(f"{tmp_path}/mine", "given")]
+        machine = results.describe(tmp_path / "store", made)
+        samples, failures = runner.run(s, [target], tmp_path / "store", True, lambda line: None, made)
+    assert failures == []
+    command = samples[0]["command"]
+    assert command[command.index("--near") + 1] == f"{tmp_path}/mine/%r"
+    assert (tmp_path / "mine" / "file").exists()
+    options = {"quick": False, "null": False, "mpiexec": None}
+    found = results.build(s, [target], machine, options, samples, failures)
+    assert schema.problems(found) == []
+    assert f"near: given ({tmp_path}/mine)" in results.conditions(found)
+
+
+def test_where_no_device_can_be_made_it_says_how_to_name_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with (
+        pytest.raises(SillError, match="name folders instead, with --place near=DIR"),
+        devices.places([Place("near", MIB, MIB, 1)], {}, tmp_path),
+    ):
+        pass
+
+
+def devices_in_use() -> str:
+    return subprocess.run(["losetup", "-l", "-O", "BACK-FILE"], capture_output=True, text=True, check=True).stdout
+
+
+def seconds_to_write(path: Path, size: int) -> float:
+    data = os.urandom(size)
+    begun = time.monotonic()
+    with open(path, "wb") as file:
+        file.write(data)
+        os.fsync(file.fileno())
+    return time.monotonic() - begun
+
+
+def test_stores_are_as_fast_as_they_are_to_be_and_leave_nothing(tmp_path):
+    wanted = [Place("store", 4 * MIB, 32 * MIB, 1), Place("near", 256 * MIB, 32 * MIB, 2)]
+    try:
+        with devices.places(wanted, {}, tmp_path) as [store, near]:
+            assert str(tmp_path) in devices_in_use()
+            folders = [Path(near.path.replace("%r", str(rank))).resolve() for rank in range(3)]
+            assert folders[0] == folders[2] != folders[1]
+            assert {os.stat(folder).st_dev for folder in folders[:2]}.isdisjoint({os.stat(store.path).st_dev})
+            slow = seconds_to_write(Path(store.path) / "file", 4 * MIB)
+            assert slow > 0.7, "4 MiB at 4 MiB/s"
+            for folder in folders[:2]:
+                (folder / "folder").mkdir()
+                (folder / "folder" / "file").touch()
+            near.empty()
+            assert not [*folders[0].iterdir(), *folders[1].iterdir()]
+            kept = (devices.BLKIO / "blkio.throttle.write_bps_device").read_text()
+            device = os.stat(store.path).st_dev
+            assert f"{os.major(device)}:{os.minor(device)} {4 * MIB}" in kept
+    except SillError as error:
+        pytest.skip(f"no throttled devices here: {error}")
+    assert str(tmp_path) not in devices_in_use()
+    assert list(tmp_path.iterdir()) == []
+    assert (
+        f"{os.major(device)}:{os.minor(device)} " not in (devices.BLKIO / "blkio.throttle.write_bps_device").read_text()
+    )
