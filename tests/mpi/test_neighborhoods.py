@@ -1,6 +1,6 @@
 """Neighborhoods' files: sill-hacc-io --layout neighborhood, sill-stage, and the apps sill-exchange and sill-split.
 
-Which store a rank has is made of links: near.RANK points to one of several folders.
+Which store a rank has is made of links: each rank has its own, to one of several folders.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from test_hacc_io import PARTICLE_BYTES, PARTICLES, expected  # noqa: F401  (a f
 MPI = {mpi.name: mpi for mpi in MPIS}.get("mpich5", MPIS[0])  # the quickest to start
 SIZES = (4, 4, 4, 4, 4, 4, 4, 8, 2)
 CHUNK = 100
+NEAR, NEAR_OF = "near 100%%.%r", "near 100%.{}"  # what --near says, and what it means
 
 
 def topology(scratch: Path, stores: str) -> Path:
     """Folders of those names, and what `--near` says: rank i sees the one that the i-th letter names."""
     for rank, store in enumerate(stores):
         (scratch / store).mkdir(exist_ok=True)
-        link = scratch / f"near.{rank}"
+        link = scratch / NEAR_OF.format(rank)
         link.unlink(missing_ok=True)
         link.symlink_to(store)
     (scratch / "global").mkdir(exist_ok=True)
-    return scratch / "near.%r"
+    return scratch / NEAR
 
 
 def hacc(scratch: Path, *arguments: str, method: str = "posix", layout: str = "neighborhood") -> list[str | Path]:
-    words = ["sill-hacc-io", "--window", "storage", "--store", scratch / "global", "--near", scratch / "near.%r"]
+    words = ["sill-hacc-io", "--window", "storage", "--store", scratch / "global", "--near", scratch / NEAR]
     words += ["--layout", layout, "--method", method, "--quiet", "--chunk", str(CHUNK)]
     return [*words, "--particles", str(PARTICLES), *arguments]
 
 
 def stage(scratch: Path, direction: str, *arguments: str) -> list[str | Path]:
-    words = ["sill-stage", "--near", scratch / "near.%r" / "hacc-io.near", "--file", scratch / "global" / "hacc-io.dat"]
+    words = ["sill-stage", "--near", scratch / NEAR / "hacc-io.near", "--file", scratch / "global" / "hacc-io.dat"]
     return [*words, "--json", scratch / "result.json", "--quiet", *arguments, direction]
 
 
@@ -312,9 +313,9 @@ def test_says_what_is_wrong(words, reason, launcher):
 def test_a_rank_without_the_folder(words, launcher, scratch):
     """Where not every rank has a near store: an error for those that need one, while an exchange goes on without."""
     topology(scratch, "aa")
-    (scratch / "near.1").unlink()
+    (scratch / NEAR_OF.format(1)).unlink()
     (scratch / "f").write_bytes(bytes(PARTICLE_BYTES))
-    near = scratch / "near.%r" / "x" if words[0] == "sill-stage" else scratch / "near.%r"
+    near = scratch / NEAR / "x" if words[0] == "sill-stage" else scratch / NEAR
     outcome = launcher.run(MPI, [*words, "--near", near, "--quiet"], 2, cwd=scratch)
     if words[0] == "sill-exchange":
         right(outcome)
