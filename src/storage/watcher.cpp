@@ -292,12 +292,15 @@ std::vector<Watched::Piece> pieces_of(const Watched& watched) {
 }  // namespace
 
 Watch::Watch(std::byte* address, std::size_t length, const Source& source, std::uint64_t offset, const Care& care) {
-  const bool learn = care.learn && !fits_in_memory(care.node_bytes);
-  if (length < long_mapping || !(learn || care.write_behind)) return;
+  if (length < long_mapping || !(care.learn || care.write_behind)) return;
+  const bool fits = fits_in_memory(care.node_bytes);
+  const bool learn = care.learn && !fits;
+  if (!(learn || care.write_behind)) return;
   std::unique_ptr<Watched, Forget> watched(
       new Watched{address, length, &source, offset, chunk_bytes(length), care.large_pages, {}, {}});
   if (learn) watched->pieces = pieces_of(*watched);
-  if (care.write_behind) watched->behind.emplace(watched->chunks());
+  // What is filled before the first sync is often only made ready. Beyond memory it must be written out in any case.
+  if (care.write_behind) watched->behind.emplace(watched->chunks(), fits ? 1 : 0);
   watcher().add(watched.get());
   watched_ = std::move(watched);
 }

@@ -207,12 +207,14 @@ Window::Stats Window::stats() {
 }
 
 void Window::watch() {
-  StoredSegment* own = own_segment();
-  if (!own) return;
   std::uint64_t node_bytes = 0;
   for (int target = 0; target < comm()->size; ++target)
     if (comm()->on_my_node(target) && placements()[target].mapped()) node_bytes += placements()[target].storage_length;
-  own->watch(allocation_.hints, node_bytes);
+  // Each process advises its own mappings; a segment is written behind by its owner.
+  WindowHints of_others = allocation_.hints;
+  of_others.write_behind = false;
+  for (const Range& range : ranges())
+    if (!range.attached) range.segment->watch(range.own ? allocation_.hints : of_others, node_bytes);
 }
 
 Status Window::advise() {
@@ -229,8 +231,8 @@ Status Window::close() {
   Status status = mpi::from_code(mpi::below().Barrier(comm()->comm), "MPI_Barrier");
   if (status.ok() && keep) status = sync_own();
   // A rank that is alone may have its memory from the library's heap, which must get back plain memory.
+  for (const Range& range : ranges()) range.segment->unwatch();
   StoredSegment* own = own_segment();
-  if (own) own->unwatch();
   if (own && comm()->alone_on_node()) {
     const Status detached = own->detach();
     if (status.ok()) status = detached;
