@@ -38,7 +38,7 @@ constexpr std::size_t most_chunks = 1024;  // of a mapping: a sample asks the ke
 constexpr std::size_t most_pieces = 8;     // of a mapping: each has an advice of its own
 constexpr auto shortest_period = 5ms;
 constexpr auto idle_period = 80ms;  // when nothing faults
-constexpr int work_share = 10;      // a sample may take a tenth of the time between samples
+constexpr int work_share = 20;      // samples may take one part of so many of the time
 constexpr unsigned looks_to_forget = 8;
 constexpr long faults_wanted = 8;  // fewer between two samples are no reason to look
 
@@ -180,10 +180,15 @@ Sample take_sample(Watched& watched) {
   return sample;
 }
 
+// Whether a sample would be of use.
+bool worth_a_look(Watched& watched) {
+  if (watched.behind && watched.synced.exchange(false)) watched.behind->synced();
+  return !watched.blind && (!watched.pieces.empty() || (watched.behind && !watched.behind->rests()));
+}
+
 void act_on(Watched& watched, const Sample& sample, double seconds) {
   learn(watched, sample.resident);
   if (!watched.behind) return;
-  if (watched.synced.exchange(false)) watched.behind->synced();
   for (const auto& run : watched.behind->look(sample.chunks, seconds)) {
     if (write_out(watched, run.begin, run.end)) continue;
     watched.behind.reset();
@@ -247,7 +252,7 @@ class Watcher {
       last = Clock::now();
       Clock::duration work{};
       for (Watched* watched : all_) {
-        if (watched->blind) continue;
+        if (!worth_a_look(*watched)) continue;
         const auto begin = Clock::now();
         const Sample sample = take_sample(*watched);
         work += Clock::now() - begin;

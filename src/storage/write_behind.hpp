@@ -31,6 +31,8 @@ class WriteBehind {
 
   // Takes a sample, `seconds` after the last one; returns what is to be written out now.
   std::vector<Run> look(std::span<const Chunk> chunks, double seconds);
+  // Whether nothing is written before the next sync, so that samples may be left out.
+  bool rests() const { return rests_ > 0; }
   // To be called before the first sample after a sync.
   void synced();
 

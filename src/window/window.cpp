@@ -207,14 +207,14 @@ Window::Stats Window::stats() {
 }
 
 void Window::watch() {
+  if (!allocated()) return;
   std::uint64_t node_bytes = 0;
   for (int target = 0; target < comm()->size; ++target)
     if (comm()->on_my_node(target) && placements()[target].mapped()) node_bytes += placements()[target].storage_length;
   // Each process advises its own mappings; a segment is written behind by its owner.
   WindowHints of_others = allocation_.hints;
   of_others.write_behind = false;
-  for (const Range& range : ranges())
-    if (!range.attached) range.segment->watch(range.own ? allocation_.hints : of_others, node_bytes);
+  for (const Range& range : ranges()) range.segment->watch(range.own ? allocation_.hints : of_others, node_bytes);
 }
 
 Status Window::advise() {
