@@ -76,7 +76,8 @@ def _common(directory: Directory, group: Group) -> list[str]:
 
 def _title(group: Group) -> str:
     store = group.store
-    return f"{store.file_system} on {topology.medium(store)}, {size(store.available_bytes)} free"
+    where = "in" if store.medium == "memory" else "on"
+    return f"{store.file_system} {where} {topology.medium(store)}, {size(store.available_bytes)} free"
 
 
 def _node_lines(group: Group) -> list[str]:

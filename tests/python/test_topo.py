@@ -133,6 +133,12 @@ def test_the_tree_goes_from_store_to_node_to_ranks():
     ]
 
 
+def test_what_lies_in_memory_is_said_to():
+    group = Group("/dev/shm", store(file_system="tmpfs", device="", medium="memory"), False, [Node("n0", [0])])
+    lines = list(topo_view.tree(Topology(1, ["n0"], [Directory("/dev/shm", [group], [])])))
+    assert lines[1:] == ["└─ tmpfs in memory, 1.0 TiB free", "   └─ n0: rank 0"]
+
+
 def test_a_long_tree_is_cut_and_says_so():
     nodes = [Node(f"n{i}", [i]) for i in range(1000)]
     found = Topology(1000, [n.name for n in nodes], [Directory("/x", [Group("/x", store(), False, nodes)], [])])
