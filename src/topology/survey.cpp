@@ -246,8 +246,6 @@ Result<Survey> survey(MPI_Comm comm, int root, const std::vector<Asked>& directo
     const auto one = divide_by(group, directories[i], paths[i]);
     status = one.status();
     if (one.ok()) found.push_back(one.value());
-    // A path may be wrong here and right elsewhere: what wasn't found isn't described.
-    if (one.ok() && one.value().store < 0) paths[i].reset();
   }
   if (!status.ok()) return status;
   const auto all = gather(group, found);
