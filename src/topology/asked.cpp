@@ -34,13 +34,10 @@ int native_neighborhood() {
 // A program that was built with another MPICH than it runs with may say 4 for 5, and means what its info says.
 bool is_neighborhood(int split_type, const HintPairs& pairs) {
   if (split_type == SILL_COMM_TYPE_NEIGHBORHOOD) return true;
-  if (native_neighborhood() == 0) return false;
-  if (split_type == native_neighborhood()) return !value_of(pairs, resource_key);
 #ifdef SILL_FAMILY_MPICH
-  return (split_type == 4 || split_type == 5) && value_of(pairs, SILL_NBHD_DIRNAME);
-#else
-  return false;
+  if ((split_type == 4 || split_type == 5) && value_of(pairs, SILL_NBHD_DIRNAME)) return true;
 #endif
+  return native_neighborhood() != 0 && split_type == native_neighborhood() && !value_of(pairs, resource_key);
 }
 
 // Not every header of a family has the names of these types, so they stand here as numbers.

@@ -1,8 +1,10 @@
 #include "topology/split.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
 #include "mpi/below.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
@@ -25,7 +27,7 @@ struct Announced {
 struct Order {
   enum class Next : std::int32_t { work, done, fail } next = Next::fail;
   Task task = Task::none;
-  SplitId id{};  // of the split, for work
+  SplitId id{};  // of the round, for work
   Place place;   // when done
   std::int32_t store_count = 0;
 };
@@ -106,6 +108,7 @@ class Director {
     if (failed_) {
       for (Order& order : orders_) order.next = Order::Next::fail;
     } else if (grouping_->next_round()) {
+      ++id_.back();
       for (std::size_t rank = 0; rank < orders_.size(); ++rank) {
         orders_[rank].next = Order::Next::work;
         orders_[rank].task = grouping_->tasks()[rank];
@@ -167,11 +170,12 @@ class Worker {
  private:
   // One round; the root gets what all ranks tell of it.
   Result<std::vector<Told>> obey(const Order& order) {
-    if (order.task != Task::none && !traces_) traces_.emplace(*directory_, order.id);
-    if (traces_) note(traces_->prepare(order.task, channel_.rank()));
+    const bool has_task = order.task != Task::none;
+    // Who has made a token has no task in later rounds, so it stays until the end.
+    if (has_task) note(traces_.emplace(*directory_, order.id, operations_).prepare(order.task, channel_.rank()));
     if (Status status = channel_.meet(); !status.ok()) return status;
     Told told{{}, 0};
-    if (traces_ && status_.ok()) {
+    if (has_task && status_.ok()) {
       const auto answer = traces_->finish(order.task, channel_.rank());
       note(answer.status());
       if (answer.ok()) told.answer = answer.value();
@@ -181,12 +185,8 @@ class Worker {
   }
 
   Result<Division> end(const Order& order) {
-    Division division{order.place, order.store_count, {}};
-    if (traces_) {
-      traces_->remove();
-      division.operations = traces_->operations();
-    }
-    if (order.next == Order::Next::done) return division;
+    traces_.reset();
+    if (order.next == Order::Next::done) return Division{order.place, order.store_count, operations_};
     return mpi::agree(channel_.comm(), status_);
   }
 
@@ -197,12 +197,23 @@ class Worker {
   const Channel& channel_;
   std::optional<Directory> directory_;
   Status status_;
+  Operations operations_;
   std::optional<Traces> traces_;
 };
 
 std::optional<Report>& report() {
   thread_local std::optional<Report> last;
   return last;
+}
+
+void log_split(const std::optional<std::string>& directory, const Report& last) {
+  if (!directory || !log_enabled(LogLevel::info)) return;
+  const auto& [place, stores, operations] = last.division;
+  log(LogLevel::info, "split by " + *directory + " (" + std::string(method_name(last.method)) +
+                          "): " + (place.store < 0 ? "not seen from here" : "store " + std::to_string(place.store)) +
+                          " of " + std::to_string(stores) + (place.unproven ? ", unproven; " : "; ") +
+                          std::to_string(operations.creates) + " creates, " + std::to_string(operations.looks) +
+                          " looks here");
 }
 
 }  // namespace
@@ -237,6 +248,7 @@ int split(const SplitCall& call, const Asked& asked) {
     code = below().Comm_split(call.comm, store < 0 ? MPI_UNDEFINED : store, call.key, call.newcomm);
   }
   report()->time = std::chrono::steady_clock::now() - begin;
+  if (division.ok()) log_split(directory.value(), *report());
   return division.ok() ? code : mpi::raise_on_comm(call.comm, division.status());
 }
 

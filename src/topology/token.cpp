@@ -115,7 +115,8 @@ bool is_trace(const std::string& name) {
          name.find_first_not_of("0123456789abcdef", prefix.size()) == name.npos;
 }
 
-Traces::Traces(const Directory& directory, SplitId id) : directory_(directory), name_(name_of(id)) {}
+Traces::Traces(const Directory& directory, SplitId id, Operations& operations)
+    : directory_(directory), name_(name_of(id)), operations_(operations) {}
 
 Traces::~Traces() { remove(); }
 

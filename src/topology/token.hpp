@@ -12,7 +12,8 @@
 
 namespace sill::topology {
 
-// Names one split: random, so that no two jobs, and no two splits of a job, look alike.
+// Names one round of a split: random, so that no two look alike. A network file system may remember for a while that a
+// name was not there, so no name is looked for in a second round.
 using SplitId = std::array<std::uint64_t, 2>;
 Result<SplitId> random_split_id();
 
@@ -23,10 +24,11 @@ struct Operations {
   std::uint64_t removes = 0;
 };
 
-// What one rank does in its directory during a split. What it has made is removed with the object.
+// What one rank does in its directory during a round. What it has made is removed with the object.
 class Traces {
  public:
-  Traces(const Directory& directory, SplitId id);
+  // Operations are added to `operations`.
+  Traces(const Directory& directory, SplitId id, Operations& operations);
   ~Traces();
   Traces(const Traces&) = delete;
   Traces& operator=(const Traces&) = delete;
@@ -38,8 +40,6 @@ class Traces {
   // Removes what was made; a failure is logged, for the split itself is over.
   void remove();
 
-  const Operations& operations() const { return operations_; }
-
  private:
   Status make_token(int rank);
   Status make_folder(int rank, bool must_be_first);
@@ -50,7 +50,7 @@ class Traces {
 
   const Directory& directory_;
   std::string name_;
-  Operations operations_;
+  Operations& operations_;
   Outcome prepared_ = Outcome::idle;
   bool token_made_ = false;
   bool folder_seen_ = false;

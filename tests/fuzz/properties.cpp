@@ -7,7 +7,9 @@
 
 #include "base/config.hpp"
 #include "base/hints.hpp"
+#include "base/mounts.hpp"
 #include "base/rules_toml.hpp"
+#include "base/split_hints.hpp"
 #include "base/text.hpp"
 
 namespace sill::fuzz {
@@ -98,6 +100,26 @@ void check_toml(std::string_view text) {
   const auto hints = parse_hints(pairs.value());
   if (!hints.ok()) return require(hints.status().cause() == Cause::missing_hint, "checked rules are good hints", text);
   require_sound(hints.value(), text);
+}
+
+void check_directory(std::string_view text) {
+  const NameFields fields = {.rank = 7, .host = "host", .window = "0", .job = "job"};
+  const auto hints = parse_split_hints({{"nbhd_common_dirname", std::string(text)}});
+  const auto path = expand_directory(text, fields);
+  require(hints.ok() == (path.ok() && !text.empty()), "a name that can be expanded is a hint", text);
+  if (!hints.ok()) return require_reason(hints.status(), text);
+  require(hints.value().directory == text, "a hint keeps its placeholders", text);
+  require(path.value() == expand_filename(text, fields).value(), "a directory is expanded like a file", text);
+}
+
+void check_mount(std::string_view text) {
+  const auto mount = parse_mount(text);
+  if (!mount) return;
+  const std::size_t length =
+      mount->root.size() + mount->point.size() + mount->options.size() + mount->type.size() + mount->source.size();
+  require(length < text.size(), "fields are no longer than the line", text);
+  require(mount->options.find(' ') == std::string::npos, "options have no blanks", text);
+  require(mount->has_option(mount->options.substr(0, mount->options.find(','))), "a mount has its options", text);
 }
 
 }  // namespace sill::fuzz

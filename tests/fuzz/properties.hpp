@@ -12,5 +12,9 @@ void check_rule(std::string_view text);
 void check_filename(std::string_view text);
 // A sill.toml: accepted pairs are good hints, refusals name path and line.
 void check_toml(std::string_view text);
+// The name of a split's directory: what is accepted can be expanded, refusals say why.
+void check_directory(std::string_view text);
+// A line of the kernel's list of mounts: what is read from it stands in it.
+void check_mount(std::string_view text);
 
 }  // namespace sill::fuzz

@@ -33,7 +33,8 @@ Words grammar() {
                  "|",          "0777",        "/s/",
                  "\t",         "\r\n",        ".",
                  "1979-05-27", "_",           std::string(1, '\0'),
-                 "\xff",       "\xc3\xa9"};
+                 "\xff",       "\xc3\xa9",    "36 ",
+                 " - ",        "\\040"};
   for (const HintRow& row : hint_table()) {
     words.emplace_back(row.key);
     words.insert(words.end(), row.aliases.begin(), row.aliases.end());
@@ -121,6 +122,13 @@ TEST(RandomText, Filename) { feed(check_filename, {"", "/s/%j/%h/w%w.%r%%", "%r%
 TEST(RandomText, Toml) {
   feed(check_toml, {"", "[windows]\nalloc_type = \"storage\"\nstorage_alloc_filename = '/s/%r'\nfile_perm = 0o640\n",
                     "[windows]\nstorage_alloc_factor = 0.25\nstorage_alloc_offset = 4_096\naccess_style = 'random'\n"});
+}
+
+TEST(RandomText, Directory) { feed(check_directory, {"", "/local/%h/%j.%r%%", "/a/%w"}); }
+
+TEST(RandomText, Mount) {
+  feed(check_mount, {"", "36 27 0:40 /users /home\\040my rw,noatime shared:1 - nfs4 server:/a ro,vers=4.2",
+                     "36 3 0:6 / /ro ro - tmpfs none rw", "36 - \\134"});
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ class Cluster {
     for (const Rank& rank : ranks_) identities.push_back(rank.identity);
     Grouping grouping(method, identities);
     Solution solution;
-    tokens_.clear();
     while (grouping.next_round()) {
+      tokens_.clear();  // those of earlier rounds have other names
       ++solution.rounds;
       std::vector<Answer> answers(ranks_.size());
       for (const bool before : {true, false})
@@ -344,7 +344,7 @@ std::vector<Rank> random_cluster(std::mt19937& random) {
 
 TEST(Grouping, IsExactOnRandomClustersAndNeverMakesMoreTokensThanStores) {
   int proven = 0;
-  for (unsigned seed = 0; seed < 20000; ++seed) {
+  for (unsigned seed = 0; seed < 8000; ++seed) {
     std::mt19937 random(seed);
     const auto ranks = random_cluster(random);
     const Solution solution = Cluster(ranks).solve(SplitMethod::automatic);
@@ -370,7 +370,7 @@ TEST(Grouping, IsExactOnRandomClustersAndNeverMakesMoreTokensThanStores) {
       ASSERT_TRUE(helpless.contains(ranks[rank].store)) << "seed " << seed << ": " << rank << " could be proven";
     }
   }
-  EXPECT_GT(proven, 5000);
+  EXPECT_GT(proven, 2000);
 }
 
 }  // namespace

@@ -42,11 +42,13 @@ Answer finish(Traces& traces, Task task, int rank) {
 }
 
 TEST(Traces, ATokenIsSeenByOthersAndGoneAfterwards) {
+  Operations spent;
+  Operations others;
   const test::Folder folder;
   const Directory directory = open(folder.path());
-  Traces maker(directory, id);
-  Traces second(directory, id);
-  Traces other(directory, id);
+  Traces maker(directory, id, spent);
+  Traces second(directory, id, others);
+  Traces other(directory, id, others);
   prepare(other, Task::look, 5);
   EXPECT_EQ(finish(other, Task::look, 5).outcome, Outcome::nothing);
   prepare(maker, Task::create, 3);
@@ -60,17 +62,18 @@ TEST(Traces, ATokenIsSeenByOthersAndGoneAfterwards) {
   EXPECT_EQ(entries(folder.path()), 1u) << "only its maker removes a token";
   maker.remove();
   EXPECT_EQ(entries(folder.path()), 0u);
-  EXPECT_EQ(maker.operations().creates, 1u);
-  EXPECT_EQ(maker.operations().looks, 0u);
-  EXPECT_EQ(maker.operations().removes, 1u);
-  EXPECT_EQ(second.operations().creates, 0u);
+  EXPECT_EQ(spent.creates, 1u);
+  EXPECT_EQ(spent.looks, 0u);
+  EXPECT_EQ(spent.removes, 1u);
+  EXPECT_EQ(others.creates, 0u);
 }
 
 TEST(Traces, SplitsDoNotSeeEachOther) {
+  Operations spent;
   const test::Folder folder;
   const Directory directory = open(folder.path());
-  Traces one(directory, id);
-  Traces two(directory, {1, 2});
+  Traces one(directory, id, spent);
+  Traces two(directory, {1, 2}, spent);
   prepare(one, Task::create, 3);
   EXPECT_EQ(finish(two, Task::look, 0).outcome, Outcome::nothing);
   const auto first = random_split_id();
@@ -80,11 +83,12 @@ TEST(Traces, SplitsDoNotSeeEachOther) {
 }
 
 TEST(Traces, AreRemovedWithTheirObject) {
+  Operations spent;
   const test::Folder folder;
   const Directory directory = open(folder.path());
   for (const Task task : {Task::create, Task::list}) {
     {
-      Traces traces(directory, id);
+      Traces traces(directory, id, spent);
       prepare(traces, task, 0);
       EXPECT_EQ(entries(folder.path()), 1u);
     }
@@ -93,10 +97,12 @@ TEST(Traces, AreRemovedWithTheirObject) {
 }
 
 TEST(Traces, AListHasTheLowestRank) {
+  Operations spent;
+  Operations others;
   const test::Folder folder;
   const Directory directory = open(folder.path());
-  Traces one(directory, id);
-  Traces two(directory, id);
+  Traces one(directory, id, spent);
+  Traces two(directory, id, others);
   prepare(one, Task::list, 12);
   prepare(two, Task::list, 7);
   EXPECT_EQ(finish(one, Task::list, 12).maker, 7);
@@ -105,44 +111,48 @@ TEST(Traces, AListHasTheLowestRank) {
   EXPECT_EQ(entries(folder.path()), 1u);
   two.remove();
   EXPECT_EQ(entries(folder.path()), 0u);
-  EXPECT_EQ(one.operations().creates, 2u) << "the folder and the file";
-  EXPECT_EQ(two.operations().removes, 2u);
+  EXPECT_EQ(spent.creates, 2u) << "the folder and the file";
+  EXPECT_EQ(others.removes, 2u);
 }
 
 TEST(Traces, ADirectoryThatIsGoneIsSaid) {
+  Operations spent;
   const test::Folder folder;
   std::filesystem::create_directory(folder / "gone");
   const Directory directory = open(folder / "gone");
   std::filesystem::remove(folder / "gone");
   for (const Task task : {Task::create, Task::list}) {
-    Traces traces(directory, id);
+    Traces traces(directory, id, spent);
     prepare(traces, task, 0);
     EXPECT_EQ(finish(traces, task, 0).outcome, Outcome::gone);
   }
 }
 
 TEST(Traces, WhatCanNotBeMadeIsRefused) {
+  Operations spent;
+  Operations others;
   if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
   test::Mounted mounted(1u << 20);
   const Directory writable = open(mounted.path());
-  Traces token(writable, id);
+  Traces token(writable, id, spent);
   prepare(token, Task::create, 3);
   mounted.make_read_only();
   const Directory directory = open(mounted.path());
-  Traces same(directory, id);
+  Traces same(directory, id, spent);
   prepare(same, Task::create, 4);
   EXPECT_EQ(finish(same, Task::create, 4).maker, 3) << "what others made is seen";
   for (const Task task : {Task::create, Task::list}) {
-    Traces traces(directory, {1, 2});
+    Traces traces(directory, {1, 2}, others);
     prepare(traces, task, 0);
     EXPECT_EQ(finish(traces, task, 0).outcome, Outcome::refused);
-    EXPECT_EQ(traces.operations().creates, 0u);
+    EXPECT_EQ(others.creates, 0u);
   }
   ASSERT_EQ(::mount(nullptr, mounted.path().c_str(), nullptr, MS_REMOUNT, nullptr), 0) << "so that it can be removed";
 }
 
 // Every i-node of the file system is used up.
 TEST(Traces, AFullFileSystemRefuses) {
+  Operations spent;
   if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
   const test::Mounted mounted(1u << 20);
   ASSERT_EQ(::mount(nullptr, mounted.path().c_str(), nullptr, MS_REMOUNT, "nr_inodes=10"), 0);
@@ -155,7 +165,7 @@ TEST(Traces, AFullFileSystemRefuses) {
   EXPECT_EQ(errno, ENOSPC);
   const Directory directory = open(mounted.path());
   for (const Task task : {Task::create, Task::list}) {
-    Traces traces(directory, id);
+    Traces traces(directory, id, spent);
     prepare(traces, task, 0);
     EXPECT_EQ(finish(traces, task, 0).outcome, Outcome::refused);
     traces.remove();
@@ -196,12 +206,14 @@ TEST(Traces, OfJobsThatWereKilledAreCleaned) {
 }
 
 TEST(Traces, WithoutSymbolicLinksATokenIsAFolder) {
+  Operations spent;
+  Operations others;
   const test::Folder folder;
   const auto outcome = test::run_child([&] {
     const Directory directory = open(folder.path());
     test::fail_calls(__NR_symlinkat, static_cast<unsigned>(directory.fd()), EPERM);
-    Traces maker(directory, id);
-    Traces second(directory, id);
+    Traces maker(directory, id, spent);
+    Traces second(directory, id, others);
     prepare(maker, Task::create, 3);
     prepare(second, Task::create, 4);
     const bool right = finish(maker, Task::create, 3).outcome == Outcome::made &&
