@@ -114,7 +114,7 @@ def test_find_package_chooses_the_family_of_the_mpi_found(mpi, prefix, project, 
 
 def test_only_what_users_need_is_installed(prefix):
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
-    assert "include/sill/sill.h" in files
+    assert {"include/sill/sill.h", "include/sill/sill.f90"} <= files
     assert {"share/sill/hints.json", "bin/sill-mstream"} <= files
     assert {f"libexec/sill/{mpi.name}/{name}" for mpi in MPIS for name in ("sill-mstream", "bench-sync")} <= files
     assert not [name for name in files if name.endswith((".a", ".hpp")) and not name.startswith("include/sill/")]
