@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -68,6 +70,16 @@ def seconds_to_write(path: Path, size: int) -> float:
         file.write(data)
         os.fsync(file.fileno())
     return time.monotonic() - begun
+
+
+def test_a_signal_that_ends_a_run_takes_the_devices_away(tmp_path):
+    with contextlib.suppress(SillError):
+        with pytest.raises(SystemExit), devices.places([Place("near", 64 * MIB, 8 * MIB, 1)], {}, tmp_path):
+            signal.raise_signal(signal.SIGTERM)
+        assert str(tmp_path) not in devices_in_use()
+        assert list(tmp_path.iterdir()) == []
+        return
+    pytest.skip("no throttled devices here")
 
 
 def test_stores_are_as_fast_as_they_are_to_be_and_leave_nothing(tmp_path):

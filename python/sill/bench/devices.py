@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -48,12 +50,24 @@ def places(wanted: Sequence[Place], given: dict[str, str], base: Path) -> Iterat
     """All places of a scenario: the folders that the user gave, and for the others devices with images below `base`."""
     with contextlib.ExitStack() as stack:
         made = []
+        if any(place.name not in given for place in wanted):
+            stack.enter_context(_unwound_by_sigterm())
         for place in wanted:
             if place.name in given:
                 made.append(Made(place.name, given[place.name], GIVEN, 0, 1))
             else:
                 made.append(stack.enter_context(_device_place(place, base)))
         yield made
+
+
+@contextlib.contextmanager
+def _unwound_by_sigterm() -> Iterator[None]:
+    """Devices and throttles outlive a process that just ends; so SIGTERM is an exception here."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager
@@ -92,8 +106,8 @@ def _mounted(image: Path, where: Path, place: Place) -> Iterator[Path]:
         os.posix_fallocate(file.fileno(), 0, place.size)
     device = _run("losetup", "-f", "--show", image)
     try:
-        # Nothing may be left for the kernel to initialize later, through the throttle.
-        _run("mkfs.ext4", "-q", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
+        # Blocks as on a large disk; nothing left for the kernel to initialize later, through the throttle.
+        _run("mkfs.ext4", "-q", "-b", "4096", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
         where.mkdir()
         _run("mount", device, where)
         try:
