@@ -3,8 +3,9 @@ include(CMakePackageConfigHelpers)
 
 set(SILL_TARGETS "")
 foreach(family IN LISTS SILL_FAMILIES)
-  list(APPEND SILL_TARGETS sill-${family})
+  list(APPEND SILL_TARGETS sill-${family} sill-caf-${family})
   set_target_properties(sill-${family} PROPERTIES EXPORT_NAME ${family})
+  set_target_properties(sill-caf-${family} PROPERTIES EXPORT_NAME caf-${family})
 endforeach()
 
 if(SILL_WHEEL)
@@ -20,6 +21,9 @@ foreach(target IN LISTS SILL_TARGETS)
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
 install(TARGETS ${SILL_TARGETS} EXPORT sill-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# -lsill-caf is that of the default family.
+install(CODE "file(CREATE_LINK libsill-caf-${SILL_DEFAULT_FAMILY}.so
+  \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libsill-caf.so\" SYMBOLIC)")
 install(DIRECTORY include/sill DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h*" PATTERN "*.f90")
 install(FILES ${PROJECT_BINARY_DIR}/hints.json DESTINATION ${CMAKE_INSTALL_DATADIR}/sill)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

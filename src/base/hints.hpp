@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/coarray_record.hpp"
 #include "base/status.hpp"
 
 namespace sill {
@@ -57,6 +58,10 @@ struct WindowHints {
   bool learn = true;
   bool large_pages = true;
   bool write_behind = true;
+  // Not in the table, for fronts that make windows of their own:
+  bool anonymous = false;                // memory that has a descriptor, so that the node's ranks can map it
+  std::optional<CoarrayRecord> coarray;  // whose the file is, for its sidecar
+  CoarrayRecord::State coarray_end = CoarrayRecord::State::kept;  // what becomes of it with the window
 };
 
 using HintPairs = std::vector<std::pair<std::string, std::string>>;

@@ -12,16 +12,17 @@ namespace sill::mpi {
 #endif
 
 // clang-format off
-#define SILL_BELOW_CALLS(X)                                                                                       \
-  X(Add_error_code) X(Add_error_string) X(Allgather) X(Allgatherv) X(Allreduce) X(Barrier) X(Bcast)               \
-  X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_rank) X(Comm_set_attr)       \
-  X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter) X(Error_class)          \
-  X(Error_string) X(Finalized) X(Gather) X(Gatherv) X(Get) X(Get_library_version) X(Info_create) X(Info_delete) X(Info_dup)    \
-  X(Info_free) X(Info_get_nkeys) X(Info_get_nthkey) X(Info_set) X(Initialized) X(Iprobe) X(Query_thread)          \
-  X(Scatter)                                                                                                     \
-  X(Type_get_envelope) X(Type_get_extent) X(Type_size) X(Win_allocate) X(Win_allocate_shared)                     \
-  X(Win_call_errhandler) X(Win_create) X(Win_create_keyval) X(Win_flush) X(Win_free) X(Win_get_attr)              \
-  X(Win_set_attr) X(Win_set_errhandler) X(Win_shared_query)                                                       \
+#define SILL_BELOW_CALLS(X)                                                                                        \
+  X(Abort) X(Add_error_code) X(Add_error_string) X(Allgather) X(Allgatherv) X(Allreduce) X(Barrier) X(Bcast)       \
+  X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_group) X(Comm_rank)           \
+  X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter)         \
+  X(Error_class) X(Error_string) X(Finalized) X(Gather) X(Gatherv) X(Get) X(Get_library_version) X(Group_free)     \
+  X(Group_translate_ranks) X(Info_create) X(Info_delete) X(Info_dup) X(Info_free) X(Info_get_nkeys)                \
+  X(Info_get_nthkey) X(Info_set) X(Initialized) X(Iprobe) X(Irecv) X(Isend) X(Query_thread) X(Scatter)             \
+  X(Type_commit) X(Type_contiguous) X(Type_create_hvector) X(Type_free) X(Type_get_envelope) X(Type_get_extent)    \
+  X(Type_size) X(Waitall) X(Win_allocate) X(Win_allocate_shared) X(Win_call_errhandler) X(Win_create)              \
+  X(Win_create_keyval) X(Win_flush) X(Win_free) X(Win_get_attr) X(Win_set_attr) X(Win_set_errhandler)              \
+  X(Win_shared_query)                                                                                              \
   SILL_INFO_CALLS(X)
 // clang-format on
 

@@ -10,7 +10,11 @@ int allocate(Next next, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm c
   const sill::window::AllocateCall call{size, disp_unit, info, comm, shared};
   sill::window::Asked asked = sill::window::read_asked(info);
   if (!sill::window::anyone_asks(call, asked)) return next(size, disp_unit, info, comm, baseptr, win);
-  return sill::window::allocate(call, std::move(asked), baseptr, win);
+  const int code = sill::window::allocate(call, std::move(asked), baseptr, win);
+  // Who asked in the caller's name learns of the failure, the caller gets a window all the same.
+  const auto* instead = sill::window::Instead::now();
+  const bool plain = instead && !instead->failure.ok();
+  return plain ? next(size, disp_unit, info, comm, baseptr, win) : code;
 }
 
 template <class Next, class... Args>

@@ -68,6 +68,13 @@ Status map_over(void* address, std::size_t length, const Source& source, std::ui
   return usage.access_style || usage.large_pages ? advise(address, length, usage) : Status();
 }
 
+Status map_private(void* address, std::size_t length, const Source& source, std::uint64_t offset) {
+  constexpr int flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+  if (length == 0 || ::mmap(address, length, read_write, flags, source.fd(), static_cast<off_t>(offset)) != MAP_FAILED)
+    return {};
+  return errno_status(errno, source.path() + ": mapping " + std::to_string(length) + " bytes privately");
+}
+
 Status unmap_over(void* address, std::size_t length) {
   if (length == 0) return {};
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;

@@ -48,6 +48,9 @@ class Region {
 // `length`, which may end inside a page.
 Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, const Usage& usage);
 
+// The same with private pages: what is stored there never reaches the source.
+Status map_private(void* address, std::size_t length, const Source& source, std::uint64_t offset);
+
 // Puts fresh anonymous memory back at a page-aligned place.
 Status unmap_over(void* address, std::size_t length);
 

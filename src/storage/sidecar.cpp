@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <optional>
 #include <string_view>
 
 #include "base/log.hpp"
@@ -18,6 +19,8 @@ namespace sill::storage {
 namespace {
 
 std::string sidecar_path(const Source& source) { return source.path() + ".sill"; }
+
+bool has_sidecar(const Source& source) { return !source.is_device() && !source.is_anonymous(); }
 
 std::string now_utc() {
   timespec now{};
@@ -41,7 +44,9 @@ std::string to_json(const Sidecar& sidecar) {
             ", \"size\": " + std::to_string(segment.size) + "}";
     between = ", ";
   }
-  return text + "]}\n";
+  text += "]";
+  if (sidecar.coarray) text += ", \"coarray\": " + sill::to_json(*sidecar.coarray);
+  return text + "}\n";
 }
 
 // The sidecar that is there, open, for nothing else may be written to, touched or removed: its name may have been a
@@ -76,6 +81,19 @@ int open_to_write(const std::string& path, bool likely_new, mode_t perm) {
   return fd < 0 && errno == ENOENT ? open_new(path, perm) : fd;
 }
 
+// All of an open sidecar; errno tells why not.
+std::optional<std::string> read_all(int fd) {
+  std::string text;
+  std::array<char, 4096> part{};
+  for (;;) {
+    const ssize_t count = ::pread(fd, part.data(), part.size(), static_cast<off_t>(text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::nullopt;
+    if (count == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(count));
+  }
+}
+
 Status not_ours(const std::string& path) {
   return {Cause::bad_file, path + ": has the name of the window's sidecar but is none; it stays as it is"};
 }
@@ -83,7 +101,7 @@ Status not_ours(const std::string& path) {
 }  // namespace
 
 Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) {
-  if (source.is_device()) return {};
+  if (!has_sidecar(source)) return {};
   const std::string path = sidecar_path(source);
   const int fd = open_to_write(path, source.created(), perm);
   if (fd < 0) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
@@ -99,8 +117,41 @@ Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) 
   return errno_status(error, path);
 }
 
+Result<std::optional<CoarrayRecord>> read_coarray_record(const std::string& path) {
+  const std::string name = path + ".sill";
+  const int fd = open_ours(name, O_RDONLY);
+  if (fd < 0 && errno == ENOENT) return std::optional<CoarrayRecord>();
+  if (fd < 0) return errno == EEXIST ? not_ours(name) : errno_status(errno, name);
+  const auto text = read_all(fd);
+  const int error = errno;
+  ::close(fd);
+  if (!text) return errno_status(error, name);
+  auto record = find_coarray_record(*text);
+  if (!record.ok()) return Status(record.status().cause(), name + ": " + record.status().message());
+  return std::optional(std::move(record).value());
+}
+
+Status write_coarray_record(const Source& source, const CoarrayRecord& record) {
+  if (!has_sidecar(source)) return {};
+  const std::string path = sidecar_path(source);
+  const int fd = open_ours(path, O_RDWR);
+  if (fd < 0) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
+  const auto old = read_all(fd);
+  Status status = old ? Status() : errno_status(errno, path);
+  const auto text = status.ok() ? replace_coarray_record(*old, record) : Result<std::string>(status);
+  status = text.status();
+  if (text.ok()) {
+    const NoFileSizeSignal errors_only;
+    const ssize_t written = ::pwrite(fd, text.value().data(), text.value().size(), 0);
+    if (written != static_cast<ssize_t>(text.value().size()) || ::ftruncate(fd, written) != 0 || ::fsync(fd) != 0)
+      status = errno_status(written < 0 || errno ? errno : ENOSPC, path);
+  }
+  if (::close(fd) != 0 && status.ok()) status = errno_status(errno, path);
+  return status;
+}
+
 void touch_sidecar(const Source& source) {
-  if (source.is_device()) return;
+  if (!has_sidecar(source)) return;
   const int fd = open_ours(sidecar_path(source), O_RDONLY);
   const bool touched = fd >= 0 && ::futimens(fd, nullptr) == 0;
   if (!touched && errno != ENOENT)
@@ -109,13 +160,20 @@ void touch_sidecar(const Source& source) {
 }
 
 void remove_sidecar(const Source& source) {
-  if (source.is_device()) return;
+  if (!has_sidecar(source)) return;
   const std::string path = sidecar_path(source);
   const int fd = open_ours(path, O_RDONLY);
   if (fd >= 0) ::close(fd);
   if (fd < 0 && errno == EEXIST) return log(LogLevel::warn, not_ours(path).message());
   if (fd < 0 && errno == ENOENT) return;
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) log(LogLevel::warn, path + ": could not be deleted");
+}
+
+Status unlink_file(Source& source) {
+  if (!has_sidecar(source)) return {};
+  if (::unlink(source.path().c_str()) != 0 && errno != ENOENT) return errno_status(errno, source.path());
+  remove_sidecar(source);
+  return {};
 }
 
 Status remove_file(Source& source) {

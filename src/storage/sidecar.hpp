@@ -1,9 +1,11 @@
 #pragma once
 // FILE.sill beside a window's file: which job and ranks it belongs to, for people and tools. The file itself stays raw.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/coarray_record.hpp"
 #include "base/status.hpp"
 #include "storage/source.hpp"
 
@@ -20,19 +22,28 @@ struct Sidecar {
   std::string window;
   bool unlink = false;
   std::vector<SidecarSegment> segments;
+  std::optional<CoarrayRecord> coarray = {};
 };
 
 // Nothing below touches a file that has the sidecar's name but isn't empty and doesn't begin like one. Nothing is done
-// for devices.
+// for devices and anonymous memory.
 
 // Writes the sidecar of a source over an older one; none is left if it can't be. Cause::bad_file if another file has
 // its name.
 Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm);
+// Of a coarray's file: what its sidecar says of it; nothing if there is no sidecar. Cause::bad_file for a sidecar of
+// something else.
+Result<std::optional<CoarrayRecord>> read_coarray_record(const std::string& path);
+// Puts another record in place of the sidecar's own; durable when it returns.
+Status write_coarray_record(const Source& source, const CoarrayRecord& record);
 // Notes a sync: its time is the sidecar's modification time. A failure is logged.
 void touch_sidecar(const Source& source);
 // Deletes the sidecar if there is one. A failure is logged.
 void remove_sidecar(const Source& source);
 // Deletes a source's file and its sidecar. Both stay while another window lies on the file, which is logged.
 Status remove_file(Source& source);
+// Deletes them although the source's own window, or another of this process, lies on the file: it goes on as memory
+// that nobody can find again.
+Status unlink_file(Source& source);
 
 }  // namespace sill::storage

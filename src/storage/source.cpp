@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,6 +92,7 @@ Source& Source::operator=(Source&& other) noexcept {
   identity_ = other.identity_;
   device_ = other.device_;
   is_device_ = other.is_device_;
+  is_anonymous_ = other.is_anonymous_;
   created_ = other.created_;
   locked_ = other.locked_;
   striping_applied_ = other.striping_applied_;
@@ -146,6 +148,16 @@ Result<Source> Source::open(const SourceConfig& config) {
   return source;
 }
 
+Result<Source> Source::anonymous() {
+  const int fd = ::memfd_create("sill", MFD_CLOEXEC);
+  if (fd < 0) return errno_status(errno, "memory that other processes can map");
+  Source source;
+  source.path_ = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd);
+  source.is_anonymous_ = true;
+  if (Status status = source.adopt(fd); !status.ok()) return status;
+  return source;
+}
+
 Result<Source> Source::open_peer(const std::string& path, const StoreIdentity& identity) {
   const int fd = open_retrying(path, open_flags);
   if (fd < 0) return errno_status(errno, path);
@@ -167,7 +179,7 @@ Status Source::check_unclaimed() const {
 }
 
 Status Source::lock(std::uint64_t offset, std::uint64_t length) {
-  if (length == 0) return {};
+  if (length == 0 || is_anonymous_) return {};
   const int error = set_lock(fd_, F_WRLCK, static_cast<off_t>(offset), static_cast<off_t>(length));
   if (error == EAGAIN)
     return {Cause::in_use, path_ + ": another window, of this job or another, lies on bytes " + std::to_string(offset) +
@@ -185,6 +197,7 @@ Status Source::lock(std::uint64_t offset, std::uint64_t length) {
 }
 
 void Source::unlock() {
+  if (is_anonymous_) return;
   locked_ = false;
   if (set_lock(fd_, F_UNLCK, 0, 0) != 0) log(LogLevel::debug, path_ + ": unlocking failed");
 }
@@ -272,7 +285,7 @@ Status Source::write_zeros(std::uint64_t offset, std::uint64_t end) const {
 }
 
 Status Source::undo() {
-  if (is_device_ || (!created_ && grown_.empty())) return {};
+  if (is_device_ || is_anonymous_ || (!created_ && grown_.empty())) return {};
   if (const Status alone = lock_all(); !alone.ok()) {
     log(alone.cause() == Cause::in_use ? LogLevel::info : LogLevel::warn, alone.message() + "; it stays as it is");
     return {};
@@ -313,7 +326,7 @@ Status Source::cut_back() {
 }
 
 Status Source::sync_folder() const {
-  if (is_device_) return {};
+  if (is_device_ || is_anonymous_) return {};
   const std::string folder = folder_of(path_);
   const int fd = open_retrying(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 && errno == EACCES) return {};  // a folder we may write to but not read: nothing more can be done
@@ -326,7 +339,7 @@ Status Source::sync_folder() const {
 
 Status Source::remove() {
   struct stat named;
-  if (is_device_) return {};
+  if (is_device_ || is_anonymous_) return {};
   // Without locks nobody can tell; what was told to be deleted is.
   if (Status alone = lock_all(); alone.cause() == Cause::in_use) return alone;
   if (::lstat(path_.c_str(), &named) != 0) return errno == ENOENT ? Status() : errno_status(errno, path_);

@@ -34,6 +34,8 @@ class Source {
  public:
   // Opens or creates. Refuses anything but a regular file or a block device.
   static Result<Source> open(const SourceConfig& config);
+  // Memory with a descriptor: no file, but other processes of this node can open and map it as one.
+  static Result<Source> anonymous();
   // Opens what another rank of this node opened, and makes sure that it is the same.
   static Result<Source> open_peer(const std::string& path, const StoreIdentity& identity);
 
@@ -47,6 +49,7 @@ class Source {
   const std::string& path() const { return path_; }
   const StoreIdentity& identity() const { return identity_; }
   bool is_device() const { return is_device_; }
+  bool is_anonymous() const { return is_anonymous_; }
   // The device that holds the bytes, as far as the kernel tells.
   dev_t device() const { return is_device_ ? static_cast<dev_t>(identity_.device) : device_; }
   // Whether open created the file, or as answer_for_creation() has it.
@@ -100,6 +103,7 @@ class Source {
   StoreIdentity identity_;
   dev_t device_ = 0;
   bool is_device_ = false;
+  bool is_anonymous_ = false;
   bool created_ = false;
   bool locked_ = false;
   bool striping_applied_ = false;

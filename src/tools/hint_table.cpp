@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/coarray_options.hpp"
 #include "base/hints.hpp"
 #include "base/split_hints.hpp"
 #include "base/text.hpp"
@@ -123,12 +124,29 @@ The standard's own way means the same: `MPI_COMM_TYPE_HW_GUIDED` or `MPI_COMM_TY
 `mpi_hw_resource_type` = `storage:DIR`.
 )";
 
+constexpr std::string_view before_coarrays = R"(
+## Variables of kept coarrays
+
+[coarrays.md](coarrays.md) tells what they are for.
+
+| variable | values | default | meaning |
+|---|---|---|---|
+)";
+
+std::string markdown_row(const sill::CoarrayOptionRow& row) {
+  const std::string unit = row.unit.empty() ? "" : ", " + std::string(row.unit);
+  return "| " + code(row.variable) + " | " + cell(row.values) + unit + " | " + code(row.default_value) + " | " +
+         cell(row.help) + " |\n";
+}
+
 std::string markdown() {
   std::string text(before_table);
   for (const sill::HintRow& row : sill::hint_table()) text += markdown_row(row);
   text.append(after_table);
   for (const sill::SplitRow& row : sill::split_hint_table()) text += markdown_row(row);
-  return text.append(after_split_table);
+  text.append(after_split_table).append(before_coarrays);
+  for (const sill::CoarrayOptionRow& row : sill::coarray_option_table()) text += markdown_row(row);
+  return text;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "window/allocate.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <climits>
@@ -186,7 +187,60 @@ void log_birth(const Window& window) {
                           (window.hidden().translated ? ", displacements translated" : ""));
 }
 
+// The error goes to the communicator's handler, or to who asked in the caller's name.
+int fail(const AllocateCall& call, const Status& status) {
+  if (Instead* instead = Instead::now()) {
+    instead->failure = status;
+    return MPI_ERR_OTHER;
+  }
+  return mpi::raise_on_comm(call.comm, status);
+}
+
 }  // namespace
+
+Status move_to(Window& window, const WindowHints& hints) {
+  const mpi::OwnComm& own = *window.comm();
+  const Placement mine = window.placements()[own.rank];
+  const AllocateCall call{static_cast<MPI_Aint>(mine.size), static_cast<MPI_Aint>(mine.disp_unit)};
+  std::vector<int> world_ranks;
+  const auto requests = exchange(call, Asked{true, {}, hints}, own, world_ranks);
+  if (!requests.ok()) return requests.status();
+  NameFields fields;
+  fields.rank = world_ranks[own.rank];
+  fields.host = host_name();
+  fields.window = window.name();
+  fields.job = job_name();
+  auto stores = Stores::open(own, requests.value(), hints, fields);
+  if (!stores.ok()) return stores.status();
+  auto placements = place(requests.value(), stores.value().opened(), storage::page_size(), false);
+  const auto same_place = [](const Placement& a, const Placement& b) {
+    return a.shift == b.shift && a.align == b.align && a.storage_length == b.storage_length && a.staged == b.staged;
+  };
+  Status status;
+  if (!std::equal(placements.begin(), placements.end(), window.placements().begin(), same_place))
+    status = {Cause::unsupported, "a window can't move to a file that it shares with other ranks, page by page"};
+  if (status.ok()) status = stores.value().reserve(own, placements, hints.reserve);
+  if (!status.ok()) {
+    stores.value().undo();
+    return status;
+  }
+  // Nobody may still be putting into what is copied now.
+  below().Barrier(own.comm);
+  std::byte* base = window.base(own.rank);
+  const std::vector<std::byte> bytes(base, base + mine.size);
+  auto old = window.exchange_storing(placements, hints);
+  status = mpi::agree(own.comm, with_key(attach_stores(stores.value(), window)));
+  if (!status.ok()) {
+    if (StoredSegment* segment = window.own_segment())
+      if (const Status undone = segment->source().undo(); !undone.ok()) log(LogLevel::warn, undone.message());
+    const Status back = mpi::agree(own.comm, window.put_back(std::move(old)));
+    return back.ok() ? status : back;
+  }
+  if (!window.own_segment()->extent().restored) std::copy(bytes.begin(), bytes.end(), base);
+  window.watch();
+  describe_store(window.own_segment()->source(), own.rank, placements, hints, fields, world_ranks);
+  return mpi::from_code(below().Barrier(own.comm), "MPI_Barrier");
+}
 
 bool anyone_asks(const AllocateCall& call, const Asked& asked) {
   int inter = 1;
@@ -200,19 +254,19 @@ bool anyone_asks(const AllocateCall& call, const Asked& asked) {
 
 int allocate(const AllocateCall& call, Asked asked, void* baseptr, MPI_Win* win) {
   if (!mpi::below_is_whole())
-    return mpi::raise_on_comm(call.comm, {Cause::unsupported,
-                                          "alloc_type=storage: this MPI library lacks functions "
-                                          "that Sill needs (SILL_LOG=info names them)"});
+    return fail(call, {Cause::unsupported,
+                       "alloc_type=storage: this MPI library lacks functions "
+                       "that Sill needs (SILL_LOG=info names them)"});
   set_log_rank(mpi::world_rank(-1));
   const auto own = mpi::window_comm(call.comm);
-  if (!own.ok()) return mpi::raise_on_comm(call.comm, own.status());
+  if (!own.ok()) return fail(call, own.status());
   auto built = build(call, asked, own.value());
-  if (!built.ok()) return mpi::raise_on_comm(call.comm, built.status());
+  if (!built.ok()) return fail(call, built.status());
   auto window = std::move(built).value();
   log_birth(*window);
   const MPI_Win handle = window->hidden().win;
   std::byte* base = window->base(window->rank());
-  if (Status status = enter(handle, std::move(window)); !status.ok()) return mpi::raise_on_comm(call.comm, status);
+  if (Status status = enter(handle, std::move(window)); !status.ok()) return fail(call, status);
   // Like every new window, it starts with the default error handler.
   below().Win_set_errhandler(handle, MPI_ERRORS_ARE_FATAL);
   std::memcpy(baseptr, &base, sizeof base);

@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include "window/asked.hpp"
+#include "window/window.hpp"
 
 namespace sill::window {
 
@@ -21,5 +22,10 @@ bool anyone_asks(const AllocateCall& call, const Asked& asked);
 // Allocates the window. Errors are agreed on by all ranks, undone by all, given to the communicator's error handler,
 // and returned by all.
 int allocate(const AllocateCall& call, Asked asked, void* baseptr, MPI_Win* win);
+
+// Moves a window that Sill allocated onto other stores, bytes and all; what these stores held before comes first: then
+// the window gets their bytes. Cause::unsupported if segments would have to begin elsewhere. Collective; all ranks get
+// the same status, and after an error the window is as it was.
+Status move_to(Window& window, const WindowHints& hints);
 
 }  // namespace sill::window

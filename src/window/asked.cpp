@@ -8,13 +8,27 @@
 namespace sill::window {
 namespace {
 
+thread_local Instead* instead = nullptr;
+
 bool has_key(const HintPairs& pairs, std::string_view key) {
   return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return find_hint(pair.first)->key == key; });
 }
 
 }  // namespace
 
+Instead::Instead() : before_(instead) { instead = this; }
+
+Instead::Instead(WindowHints hints) : Instead() {
+  asked.storage = true;
+  asked.hints = std::move(hints);
+}
+
+Instead::~Instead() { instead = before_; }
+
+Instead* Instead::now() { return instead; }
+
 Asked read_asked(MPI_Info info) {
+  if (instead) return instead->asked;
   Asked asked;
   HintPairs pairs = mpi::info_pairs(info, &is_hint);
   if (!has_key(pairs, "alloc_type")) {

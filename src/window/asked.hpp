@@ -13,6 +13,27 @@ struct Asked {
   WindowHints hints;
 };
 
+// While it lives, this thread's windows and memory get what it says instead of what info and rules say: for a front
+// that lets another library allocate. A window that can't be had like that becomes one of plain memory, and `failure`
+// says why.
+class Instead {
+ public:
+  // Plain memory, whatever the rules say.
+  Instead();
+  explicit Instead(WindowHints hints);
+  ~Instead();
+  Instead(const Instead&) = delete;
+  Instead& operator=(const Instead&) = delete;
+  // That of this thread; nullptr if there is none.
+  static Instead* now();
+
+  Asked asked;
+  Status failure;
+
+ private:
+  Instead* before_;
+};
+
 // Rules apply unless the info gives an alloc_type of its own; info then overrides them key by key.
 Asked read_asked(MPI_Info info);
 

@@ -45,6 +45,13 @@ Status StoredSegment::detach() {
   return storage::unmap_over(pages.address, pages.length);
 }
 
+Status StoredSegment::shield() {
+  if (extent_.staged) return {Cause::unsupported, source_.path() + ": a staged segment can't be shielded"};
+  const Pages pages = pages_of(extent_);
+  unwatch();
+  return storage::map_private(pages.address, pages.length, source_, pages.offset);
+}
+
 Status StoredSegment::advise(const WindowHints& hints) {
   if (extent_.staged) return {};
   const Pages pages = pages_of(extent_);
@@ -66,7 +73,7 @@ void StoredSegment::watch(const WindowHints& hints, std::uint64_t node_bytes) {
 Status StoredSegment::sync(const std::byte* begin, const std::byte* end, SyncCounts* counts) {
   begin = std::max<const std::byte*>(begin, extent_.address);
   end = std::min<const std::byte*>(end, extent_.address + extent_.length);
-  if (begin >= end) return {};
+  if (begin >= end || source_.is_anonymous()) return {};
   if (!name_durable_.load()) {
     if (Status status = source_.sync_folder(); !status.ok()) return status;
     name_durable_.store(true);

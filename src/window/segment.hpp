@@ -38,6 +38,8 @@ class StoredSegment {
   Status attach(const WindowHints& hints, bool own, const std::string& window_name);
   // Puts anonymous memory back in place of a mapped extent.
   Status detach();
+  // Hides a mapped extent from this process's stores, which go to private pages instead, until it is attached anew.
+  Status shield();
   // Makes the bytes of [begin, end) that lie in the extent durable, and counts them if asked to.
   Status sync(const std::byte* begin, const std::byte* end, SyncCounts* counts);
   Status sync(SyncCounts* counts) { return sync(extent_.address, extent_.address + extent_.length, counts); }

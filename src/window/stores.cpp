@@ -7,6 +7,7 @@
 namespace sill::window {
 
 Result<storage::Source> open_store(const WindowHints& hints, const NameFields& fields) {
+  if (hints.anonymous) return storage::Source::anonymous();
   auto path = expand_filename(hints.filename, fields);
   if (!path.ok()) return path.status();
   return storage::Source::open({std::move(path).value(), hints.file_perm, hints.striping_factor, hints.striping_unit});
@@ -85,7 +86,7 @@ Status Stores::reserve(const mpi::OwnComm& own, std::span<const Placement> place
 void describe_store(const storage::Source& source, int rank, std::span<const Placement> placements,
                     const WindowHints& hints, const NameFields& fields, std::span<const int> world_ranks) {
   if (placements[rank].leader != rank) return;
-  storage::Sidecar sidecar{fields.job, fields.window, hints.unlink, {}};
+  storage::Sidecar sidecar{fields.job, fields.window, hints.unlink, {}, hints.coarray};
   for (std::size_t other = 0; other < placements.size(); ++other)
     if (placements[other].leader == rank)
       sidecar.segments.push_back({world_ranks[other], placements[other].file_offset, placements[other].storage_length});

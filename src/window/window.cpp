@@ -129,6 +129,32 @@ void Window::drop_range(const void* attached) {
   std::erase_if(ranges_, [&](const Range& range) { return range.attached == attached; });
 }
 
+Window::Storing Window::exchange_storing(std::vector<Placement> placements, WindowHints hints) {
+  const std::lock_guard lock(mutex_);
+  Storing old{std::exchange(allocation_.placements, std::move(placements)),
+              std::exchange(allocation_.hints, std::move(hints)),
+              {}};
+  for (const Range& range : ranges_) {
+    range.segment->unwatch();
+    old.segments.push_back(range.segment);
+  }
+  ranges_.clear();
+  return old;
+}
+
+Status Window::put_back(Storing storing) {
+  exchange_storing(std::move(storing.placements), std::move(storing.hints));
+  Status first;
+  bool own = true;
+  for (const auto& segment : storing.segments) {
+    const Status status = segment->attach(allocation_.hints, own, name());
+    if (first.ok()) first = status;
+    add(segment, std::exchange(own, false));
+  }
+  watch();
+  return first;
+}
+
 StoredSegment* Window::own_segment() const {
   return allocated() && !ranges_.empty() && ranges_.front().own ? ranges_.front().segment.get() : nullptr;
 }
@@ -173,6 +199,17 @@ Status Window::sync_ranges(const std::vector<Range>& ranges) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
   if (first.ok()) ++counts_.count;
   return first;
+}
+
+Status Window::mark(CoarrayRecord::State state) {
+  auto& record = allocation_.hints.coarray;
+  StoredSegment* own = own_segment();
+  if (!record || record->state == state || !own || placements()[rank()].leader != rank()) return {};
+  CoarrayRecord changed = *record;
+  changed.state = state;
+  Status status = storage::write_coarray_record(own->source(), changed);
+  if (status.ok()) record = std::move(changed);
+  return status;
 }
 
 bool Window::restored() const {
@@ -237,7 +274,9 @@ Status Window::close() {
     const Status detached = own->detach();
     if (status.ok()) status = detached;
   }
-  return mpi::agree(comm()->comm, status);
+  status = mpi::agree(comm()->comm, status);
+  if (!status.ok() || !keep || !allocation_.hints.coarray) return status;
+  return mpi::agree(comm()->comm, mark(allocation_.hints.coarray_end));
 }
 
 void Window::reopen(MPI_Win win) {

@@ -87,6 +87,15 @@ class Window {
   void drop_range(const void* attached);
   bool rerouted() const { return hidden().translated || hidden().direct || hidden().flush_each; }
   bool has_storage() const;
+  // Storage and where it lies, for who puts other storage in its place.
+  struct Storing {
+    std::vector<Placement> placements;
+    WindowHints hints;
+    std::vector<std::shared_ptr<StoredSegment>> segments;  // own first
+  };
+  // Gives up what it has, so that segments of other storage can be added; and the way back.
+  Storing exchange_storing(std::vector<Placement> placements, WindowHints hints);
+  Status put_back(Storing storing);
   // This rank's storage, of a window that Sill allocated; nullptr if it has none.
   StoredSegment* own_segment() const;
 
@@ -96,6 +105,10 @@ class Window {
   Status sync_all();
   // Has this rank's storage watched, as the hints want it.
   void watch();
+  // Makes this rank's own storage durable. Local.
+  Status sync_own();
+  // Notes the state of the coarray that the window is, in the sidecar of each store that this rank leads. Local.
+  Status mark(CoarrayRecord::State state);
   // Passes a changed access_style to the kernel.
   Status advise();
   // Makes the window ready for being freed: the last sync. Collective; all ranks get the same result.
@@ -119,7 +132,6 @@ class Window {
     MPI_Aint shift;
   };
   std::vector<Range> ranges() const;
-  Status sync_own();
   Status sync_ranges(const std::vector<Range>& ranges);
 
   Allocation allocation_;

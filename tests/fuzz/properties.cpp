@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/coarray_record.hpp"
 #include "base/config.hpp"
 #include "base/hints.hpp"
 #include "base/mounts.hpp"
@@ -120,6 +121,19 @@ void check_mount(std::string_view text) {
   require(length < text.size(), "fields are no longer than the line", text);
   require(mount->options.find(' ') == std::string::npos, "options have no blanks", text);
   require(mount->has_option(mount->options.substr(0, mount->options.find(','))), "a mount has its options", text);
+}
+
+void check_record(std::string_view text) {
+  const auto record = find_coarray_record(text);
+  if (!record.ok()) {
+    require(record.status().cause() == Cause::bad_file, "a refusal has its cause", text);
+    return require(!record.status().message().empty(), "a refusal says why", text);
+  }
+  const auto written = replace_coarray_record(text, record.value());
+  require(written.ok(), "a record that was read can be replaced", text);
+  const auto again = find_coarray_record(written.value());
+  require(again.ok(), "what is written can be read", text);
+  require(to_json(again.value()) == to_json(record.value()), "writing changes nothing", text);
 }
 
 }  // namespace sill::fuzz

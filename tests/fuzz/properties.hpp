@@ -16,5 +16,7 @@ void check_toml(std::string_view text);
 void check_directory(std::string_view text);
 // A line of the kernel's list of mounts: what is read from it stands in it.
 void check_mount(std::string_view text);
+// Any text as a sidecar: a record is refused with a reason, or comes back the same when it is written again.
+void check_record(std::string_view text);
 
 }  // namespace sill::fuzz

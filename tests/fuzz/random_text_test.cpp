@@ -131,5 +131,12 @@ TEST(RandomText, Mount) {
                      "36 3 0:6 / /ro ro - tmpfs none rw", "36 - \\134"});
 }
 
+TEST(RandomText, Record) {
+  feed(check_record,
+       {"",
+        "{\"sill\": 1, \"coarray\": {\"program\": \"p\", \"build\": \"\", \"name\": \"m::x\", \"team\": \"\", "
+        "\"size\": 8, \"image\": 1, \"images\": 2, \"state\": \"kept\"}}\n"});
+}
+
 }  // namespace
 }  // namespace sill::fuzz

@@ -49,3 +49,11 @@ def test_functions_are_exported_under_both_names(mpi):
     """Some Fortran bindings call PMPI_*."""
     ours = {name for name in exported(library(mpi)) if C_FUNCTION.fullmatch(name)}
     assert {name for name in ours if name.startswith("PMPI_")} == {f"P{name}" for name in ours if name[0] == "M"}
+
+
+@EVERY_MPI
+def test_the_library_for_coarrays_exports_its_entries_beside(mpi):
+    plain = exported(library(mpi))
+    more = exported(library(mpi).with_name(f"libsill-caf-{mpi.family}.so")) - plain
+    assert {"_gfortran_caf_register", "_gfortran_caf_sync_all", "sill_coarray_persist"} <= more
+    assert {name for name in more if not name.startswith(("_gfortran_caf_", "sill_coarray"))} == set()

@@ -16,6 +16,7 @@ BELOW = {
     "topology": {"base", "mpi"},
     "window": {"base", "mpi", "storage"},
     "pmpi": {"base", "mpi", "storage", "topology", "window"},
+    "coarray": {"base", "mpi", "storage", "window"},
     "tools": {"base"},
 }
 WITHOUT_MPI = {"base", "storage", "tools"}

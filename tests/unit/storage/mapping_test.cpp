@@ -186,5 +186,34 @@ TEST(SyncMapping, WorksOnADevice) {
   EXPECT_EQ(read_text(folder / "device.image").substr(4 * page_size(), 13), "on the device");
 }
 
+TEST(Mapping, PrivatePagesKeepTheirStoresFromTheFile) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, 2 * page_size());
+  const Region shared = map(source, 0, 2 * page_size());
+  shared.data()[5] = std::byte{1};
+  const Region shielded = map(source, 0, 2 * page_size());
+  ASSERT_TRUE(map_private(shielded.data(), 2 * page_size(), source, 0).ok());
+  EXPECT_EQ(shielded.data()[5], std::byte{1});
+  shielded.data()[5] = std::byte{7};
+  EXPECT_EQ(shared.data()[5], std::byte{1});
+  ASSERT_TRUE(map_over(shielded.data(), 2 * page_size(), source, 0, {}).ok());
+  EXPECT_EQ(shielded.data()[5], std::byte{1}) << "the private store is gone";
+}
+
+TEST(Mapping, AnonymousMemoryIsSharedThroughItsPath) {
+  auto source = Source::anonymous();
+  ASSERT_TRUE(source.ok()) << source.status().message();
+  ASSERT_TRUE(source.value().reserve(0, page_size(), Reserve::sparse).ok());
+  const auto peer = Source::open_peer(source.value().path(), source.value().identity());
+  ASSERT_TRUE(peer.ok()) << peer.status().message();
+  const Region mine = map(source.value(), 0, page_size());
+  const Region theirs = map(peer.value(), 0, page_size());
+  mine.data()[9] = std::byte{3};
+  EXPECT_EQ(theirs.data()[9], std::byte{3});
+  EXPECT_TRUE(source.value().lock(0, page_size()).ok());
+  EXPECT_TRUE(source.value().sync_folder().ok());
+  EXPECT_TRUE(source.value().remove().ok());
+}
+
 }  // namespace
 }  // namespace sill::storage

@@ -212,5 +212,42 @@ TEST(Sidecar, DevicesHaveNone) {
   EXPECT_FALSE(fs::exists(device.path() + ".sill"));
 }
 
+TEST(Sidecar, SaysWhichCoarrayAFileHolds) {
+  const Folder folder;
+  EXPECT_FALSE(read_coarray_record(folder / "w").value()) << "no sidecar is no error";
+  const Source source = open_source(folder / "w");
+  Sidecar sidecar = two_ranks;
+  CoarrayRecord record{"program", "", "m::x", "", 4096, 1, 2};
+  sidecar.coarray = record;
+  ASSERT_TRUE(write_sidecar(source, sidecar, 0600).ok());
+  EXPECT_EQ(read_coarray_record(folder / "w").value()->state, CoarrayRecord::State::fresh);
+  const std::string before = read_text(folder / "w.sill");
+  record.state = CoarrayRecord::State::kept;
+  ASSERT_TRUE(write_coarray_record(source, record).ok());
+  EXPECT_EQ(read_coarray_record(folder / "w").value()->state, CoarrayRecord::State::kept);
+  EXPECT_EQ(read_text(folder / "w.sill").size() + 1, before.size()) << "nothing of the longer text is left";
+  record.name = "a name that is longer than it was";
+  ASSERT_TRUE(write_coarray_record(source, record).ok());
+  EXPECT_EQ(read_coarray_record(folder / "w").value()->name, record.name);
+}
+
+TEST(Sidecar, OfAnythingElseHasNoRecord) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+  EXPECT_EQ(read_coarray_record(folder / "w").status().cause(), Cause::bad_file);
+  EXPECT_EQ(write_coarray_record(source, {}).cause(), Cause::bad_file);
+}
+
+TEST(Sidecar, AnUnlinkedFileTakesItsSidecarAlong) {
+  const Folder folder;
+  Source source = open_source(folder / "w");
+  ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+  ASSERT_TRUE(source.reserve(0, 4096, Reserve::full).ok());
+  ASSERT_TRUE(source.lock(0, 4096).ok());
+  EXPECT_TRUE(unlink_file(source).ok());
+  EXPECT_EQ(count_files(folder.path()), 0);
+}
+
 }  // namespace
 }  // namespace sill::storage

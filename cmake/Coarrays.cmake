@@ -1,0 +1,43 @@
+# sill_coarray_program(NAME SOURCES... [LINK_SILL] [FLAGS ...]): a coarray program under every MPI that OpenCoarrays is
+# installed for, as build/bin/<mpi>/NAME. Its shared library is linked: Debian's `caf` links the static one, in front of
+# which nothing can stand.
+#   SILL_COARRAY_MPIS          names of these MPIs
+#   SILL_LIBCAF_<mpi>          OpenCoarrays' library
+find_program(SILL_GFORTRAN gfortran)
+find_library(SILL_LIBCAF_ompi4 caf_openmpi)
+find_library(SILL_LIBCAF_mpich4 caf_mpich)
+set(SILL_COARRAY_MPIS "")
+foreach(mpi ompi4 mpich4)
+  if(SILL_GFORTRAN AND SILL_LIBCAF_${mpi} AND mpi IN_LIST SILL_MPIS)
+    list(APPEND SILL_COARRAY_MPIS ${mpi})
+  endif()
+endforeach()
+
+function(sill_coarray_program name)
+  cmake_parse_arguments(arg "LINK_SILL" "" "FLAGS" ${ARGN})
+  set(outputs "")
+  foreach(mpi IN LISTS SILL_COARRAY_MPIS)
+    set(output ${PROJECT_BINARY_DIR}/bin/${mpi}/${name})
+    set(modules ${PROJECT_BINARY_DIR}/modules/${mpi}/${name})
+    set(link "")
+    set(depends "")
+    if(arg_LINK_SILL)
+      set(depends sill-caf-${SILL_MPI_${mpi}_FAMILY})
+      set(link -L${PROJECT_BINARY_DIR}/lib -Wl,-rpath,${PROJECT_BINARY_DIR}/lib -l${depends})
+    endif()
+    set(sources "")
+    foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+      list(APPEND sources ${source})
+    endforeach()
+    add_custom_command(
+      OUTPUT ${output}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin/${mpi} ${modules}
+      COMMAND ${SILL_GFORTRAN} -fcoarray=lib -std=gnu -O2 -g -Wall -Werror ${arg_FLAGS} -J ${modules} ${sources} -o ${output}
+              ${link} ${SILL_LIBCAF_${mpi}}
+      DEPENDS ${sources} ${depends}
+      COMMENT "Building ${mpi}/${name}" VERBATIM)
+    list(APPEND outputs ${output})
+  endforeach()
+  add_custom_target(program-${name} ALL DEPENDS ${outputs})
+endfunction()

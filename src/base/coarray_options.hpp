@@ -1,0 +1,46 @@
+#pragma once
+// The option table of persistent coarrays: every PCAF_* variable, its values, default, unit and help, in one place.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace sill {
+
+struct CoarrayOptions {
+  bool enabled = false;
+  std::string path;  // folder; "" for the working folder
+  std::string prefix = "OpenCoarrays_";
+  bool shared_file = false;
+  bool unlink = false;
+  std::uint64_t sync_interval_ms = 0;
+  std::optional<std::uint64_t> segment_size;  // bytes
+  std::optional<std::uint64_t> stripe_size;   // bytes
+  std::optional<unsigned> stripe_count;
+  std::vector<std::string> only;    // names of the coarrays to keep; empty: all
+  std::vector<std::string> except;  // names of those not to keep
+
+  // Whether the lists let a coarray of this name be kept.
+  bool keeps(std::string_view name) const;
+};
+
+struct CoarrayOptionRow {
+  std::string_view variable;
+  std::string_view values;
+  std::string_view default_value;
+  std::string_view unit;
+  std::string_view help;  // one line
+  Status (*parse)(std::string_view value, CoarrayOptions& options);
+};
+
+std::span<const CoarrayOptionRow> coarray_option_table();
+
+// The options, with the value of each variable from `variable`, "" where it isn't set. Cause::bad_hint names variable,
+// value and reason.
+Result<CoarrayOptions> parse_coarray_options(std::string (*variable)(const char* name));
+
+}  // namespace sill

@@ -1,0 +1,82 @@
+// The procedures of the Fortran module sill_coarrays: what a program knows and decides about its kept coarrays.
+#include <ISO_Fortran_binding.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "coarray/durable.hpp"
+#include "coarray/errors.hpp"
+#include "coarray/files.hpp"
+#include "coarray/libcaf.hpp"
+#include "coarray/lifetime.hpp"
+#include "coarray/registry.hpp"
+#include "coarray/team.hpp"
+#include "mpi/below.hpp"
+#include "mpi/errors.hpp"
+#include "storage/sidecar.hpp"
+#include "window/allocate.hpp"
+
+namespace sill::coarray {
+
+Status forget_file(Coarray& coarray) {
+  window::Window& window = coarray.window();
+  coarray.kept = false;
+  window.hints().discard = true;
+  window.hints().unlink = false;
+  const bool leads = window.placements()[static_cast<std::size_t>(window.rank())].leader == window.rank();
+  return leads ? storage::unlink_file(window.own_segment()->source()) : Status();
+}
+
+namespace {
+
+std::string text_of(const CFI_cdesc_t* text) {
+  if (!text) return "";
+  return std::string(trim({static_cast<const char*>(text->base_addr), text->elem_len}));
+}
+
+Status not_a_coarray(const char* procedure) {
+  return {Cause::bad_argument,
+          std::string(procedure) + ": its argument is no coarray of non-zero size that is allocated"};
+}
+
+Status check(const Coarray* coarray) {
+  if (!coarray) return not_a_coarray("coarray_persist");
+  if (coarray->kept) return {Cause::bad_argument, "coarray_persist: '" + coarray->name() + "' is kept already"};
+  if (!keeping() && !team().initial())
+    return {Cause::unsupported, "coarray_persist: the first one belongs outside of change team"};
+  return {};
+}
+
+Status persist_all(Coarray* coarray, const std::string& path) {
+  if (Status status = mpi::agree(team().own->comm, check(coarray)); !status.ok()) return status;
+  auto place = place_of({coarray->name(), coarray->by_order}, coarray->size(), options().value(), path);
+  if (!place.ok()) return place.status();
+  if (Status status = window::move_to(coarray->window(), place.value().hints); !status.ok()) return status;
+  coarray->kept = true;
+  coarray->restored = place.value().restored;
+  keep_from_now_on();
+  return {};
+}
+
+Status forget_all(Coarray* coarray) {
+  Status status = coarray ? Status() : not_a_coarray("coarray_volatile");
+  if (status = mpi::agree(team().own->comm, status); !status.ok()) return status;
+  return mpi::agree(team().own->comm, coarray->kept ? forget_file(*coarray) : Status());
+}
+
+}  // namespace
+}  // namespace sill::coarray
+
+SILL_CAF_EXPORT bool sill_coarrays_restored(void) { return sill::coarray::restored(); }
+
+SILL_CAF_EXPORT void sill_coarray_persist(const CFI_cdesc_t* coarray, const CFI_cdesc_t* path, int* stat) {
+  using namespace sill::coarray;
+  give(persist_all(holder_of(coarray->base_addr), text_of(path)), {stat, nullptr, 0});
+}
+
+SILL_CAF_EXPORT void sill_coarray_volatile(const CFI_cdesc_t* coarray, int* stat) {
+  using namespace sill::coarray;
+  give(forget_all(holder_of(coarray->base_addr)), {stat, nullptr, 0});
+}

@@ -1,0 +1,15 @@
+#pragma once
+// Which coarrays are kept, as a program chooses while it runs.
+#include "base/status.hpp"
+#include "coarray/registry.hpp"
+
+namespace sill::coarray {
+
+// From now on synchronization makes coarrays durable, although PCAF_ENABLED isn't set. To be called by all images.
+void keep_from_now_on();
+bool keeping();
+
+// The coarray is kept no longer: it goes on as memory, its file is deleted. Local.
+Status forget_file(Coarray& coarray);
+
+}  // namespace sill::coarray

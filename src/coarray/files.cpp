@@ -1,0 +1,136 @@
+#include "coarray/files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "coarray/team.hpp"
+#include "mpi/errors.hpp"
+#include "storage/sidecar.hpp"
+
+namespace sill::coarray {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What lies in a coarray's place. Sent between images.
+enum class Found : int { nothing, leftover, freed_otherwise, ours };
+
+// Names may have characters that file names shouldn't: "m::x" becomes "m.x".
+std::string in_file_name(std::string name) {
+  for (std::size_t at; (at = name.find("::")) != name.npos;) name.replace(at, 2, ".");
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
+std::string file_of(const CoarrayRecord& record, const CoarrayOptions& options) {
+  std::error_code error;
+  const fs::path folder = options.path.empty() ? fs::current_path(error) : fs::absolute(options.path, error);
+  std::string name = options.prefix + in_file_name(record.name);
+  if (!record.team.empty()) name += ".team" + record.team;
+  if (record.image > 0) name += "." + std::to_string(record.image);
+  return (folder / name).string();
+}
+
+Status refuse(const std::string& path, const std::string& reason) {
+  return {Cause::bad_file, path + ": " + reason + "; move it away, or choose another PCAF_PATH or PCAF_PREFIX"};
+}
+
+// What of the record doesn't fit; "" if all does.
+std::string difference(const CoarrayRecord& there, const CoarrayRecord& ours) {
+  const auto quoted = [](const std::string& text) { return "'" + text + "'"; };
+  if (there.program != ours.program)
+    return "is a coarray of the program " + quoted(there.program) + ", this one is " + quoted(ours.program);
+  if (there.name != ours.name || there.team != ours.team)
+    return "holds the coarray " + quoted(there.name) + ", not " + quoted(ours.name);
+  if (there.images != ours.images || there.image != ours.image)
+    return "was written by image " + std::to_string(there.image) + " of " + std::to_string(there.images) +
+           ", this is image " + std::to_string(ours.image) + " of " + std::to_string(ours.images);
+  if (there.build != ours.build)
+    return "holds " + quoted(ours.name) + ", which another build of the program counted so; coarrays in modules " +
+           "keep their names";
+  return "";
+}
+
+Result<Found> look(const std::string& path, const CoarrayRecord& ours) {
+  std::error_code error;
+  const bool exists = fs::exists(path, error);
+  if (error) return Status(Cause::io, path + ": " + error.message());
+  const auto read = storage::read_coarray_record(path);
+  if (!read.ok()) return read.status();
+  const std::optional<CoarrayRecord>& there = read.value();
+  if (!exists) return Found::nothing;
+  if (!there) return refuse(path, "is no coarray's file, for there is no " + path + ".sill");
+  if (const std::string reason = difference(*there, ours); !reason.empty()) return refuse(path, reason);
+  if (there->state == CoarrayRecord::State::fresh) return Found::leftover;
+  if (there->size == ours.size) return Found::ours;
+  if (there->state == CoarrayRecord::State::freed) return Found::freed_otherwise;
+  return refuse(path, "has " + std::to_string(there->size) + " bytes an image, the coarray '" + ours.name + "' has " +
+                          std::to_string(ours.size));
+}
+
+Status remove(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  auto source = storage::Source::open({path, 0600, {}, {}});
+  return source.ok() ? storage::remove_file(source.value()) : source.status();
+}
+
+WindowHints hints_for(const CoarrayRecord& record, const std::string& path, const CoarrayOptions& options) {
+  WindowHints hints;
+  hints.alloc_type = AllocType::storage;
+  for (const char c : path) hints.filename += c == '%' ? "%%" : std::string(1, c);
+  hints.unlink = options.unlink;
+  hints.striping_factor = options.stripe_count;
+  hints.striping_unit = options.stripe_size;
+  hints.coarray = record;
+  return hints;
+}
+
+// All images have the coarray, or none has. Collective.
+Result<bool> all_have(Found mine, const std::string& name) {
+  const auto everybody = mpi::gather_records(*team().own, mine);
+  if (!everybody.ok()) return everybody.status();
+  const auto have = std::ranges::count(everybody.value(), Found::ours);
+  const bool all = have == team().own->size;
+  if (have > 0 && !all && team().own->rank == 0)
+    log(LogLevel::warn, "coarrays: '" + name + "' begins anew: only " + std::to_string(have) + " of " +
+                            std::to_string(team().own->size) + " images had synced it when the program ended");
+  return all;
+}
+
+}  // namespace
+
+const Result<CoarrayOptions>& options() {
+  static const auto* one = new Result<CoarrayOptions>(parse_coarray_options(&environment));
+  return *one;
+}
+
+Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions& chosen, const std::string& path) {
+  const mpi::OwnComm& own = *team().own;
+  CoarrayRecord record{program_name(),
+                       name.by_order ? build_of_program() : "",
+                       name.text,
+                       team().numbers,
+                       size,
+                       0,
+                       static_cast<std::uint64_t>(own.size)};
+  if (!chosen.shared_file) record.image = static_cast<std::uint64_t>(own.rank) + 1;
+  const std::string file = path.empty()         ? file_of(record, chosen)
+                           : chosen.shared_file ? path
+                                                : path + "." + std::to_string(record.image);
+  const auto found = look(file, record);
+  if (Status status = mpi::agree(own.comm, found.status()); !status.ok()) return status;
+  const auto restored = all_have(found.value(), name.text);
+  if (!restored.ok()) return restored.status();
+  Status status;
+  if (!restored.value() && (own.rank == 0 || !chosen.shared_file)) status = remove(file);
+  if (status = mpi::agree(own.comm, status); !status.ok()) return status;
+  if (restored.value()) record.state = CoarrayRecord::State::kept;
+  return Place{hints_for(record, file, chosen), restored.value()};
+}
+
+}  // namespace sill::coarray

@@ -1,0 +1,134 @@
+#include "coarray/lifetime.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "base/log.hpp"
+#include "coarray/errors.hpp"
+#include "coarray/files.hpp"
+#include "coarray/libcaf.hpp"
+#include "coarray/registry.hpp"
+#include "coarray/team.hpp"
+#include "mpi/comm.hpp"
+#include "mpi/errors.hpp"
+#include "window/asked.hpp"
+
+namespace sill::coarray {
+namespace {
+
+bool started = false;
+bool initialisers_expected = false;
+
+void initialize(int* argc, char*** argv) {
+  {
+    const InLibcaf inside;
+    const window::Instead runtime_is_memory;
+    libcaf().next_init(argc, argv);
+  }
+  if (std::exchange(started, true)) return;
+  set_log_rank(mpi::world_rank(-1));
+  stop_on_error(begin_teams());
+  stop_on_error(mpi::agree(team().own->comm, options().status()));
+  if (options().value().enabled) expect_initialisers();
+  if (options().value().segment_size) log(LogLevel::info, "coarrays: PCAF_SEGSIZE is not applied");
+}
+
+// The shield falls: what initialisers wrote goes with it, the file's bytes are there.
+Status unshield(Coarray& coarray) {
+  if (!std::exchange(coarray.shielded, false)) return {};
+  window::Window& window = coarray.window();
+  Status status = window.own_segment()->attach(window.hints(), true, coarray.name());
+  if (status.ok()) window.watch();
+  return status;
+}
+
+void check_name(Coarray& coarray) {
+  void* const* variable = std::exchange(coarray.variable, nullptr);
+  if (!variable || *variable == coarray.own_base()) return;
+  log(LogLevel::warn, "coarrays: '" + coarray.name() +
+                          "' may be another one of this program's local coarrays, for the " +
+                          "compiler's code is unusual; coarrays in modules keep their names");
+}
+
+// Ends syncing nothing more, as MPI will be finalized or aborted below.
+void finish() {
+  leave_all();
+  end_teams();
+}
+
+// STOP: libcaf tells the others and aborts, so nothing collective can be done. What this image has is made durable.
+void stop() {
+  for (Coarray* coarray : coarrays()) {
+    if (!coarray->kept) continue;
+    Status status = coarray->window().sync_own();
+    if (status.ok()) status = coarray->window().mark(CoarrayRecord::State::kept);
+    if (!status.ok()) log(LogLevel::error, "coarrays: " + status.message());
+  }
+}
+
+// A program whose libcaf is its own part would quietly keep nothing.
+__attribute__((constructor)) void check_linkage() {
+  if (options().ok() && !options().value().enabled) return;
+  if (!libcaf_is_static()) return;
+  log(LogLevel::error, program_name() +
+                           ": PCAF_ENABLED has no effect, for OpenCoarrays is linked statically (as `caf` does); link "
+                           "with: gfortran -fcoarray=lib ... -lcaf_openmpi (or -lcaf_mpich)");
+  std::_Exit(EXIT_FAILURE);
+}
+
+}  // namespace
+
+void start() {
+  if (!started) initialize(nullptr, nullptr);
+}
+
+void expect_initialisers() { initialisers_expected = true; }
+
+void settle() {
+  if (!std::exchange(initialisers_expected, false)) return;
+  for (Coarray* coarray : coarrays()) {
+    if (const Status status = unshield(*coarray); !status.ok()) stop_alone(status);
+    check_name(*coarray);
+  }
+  // For programs that link nothing of Sill's.
+  if (::setenv("PCAF_RESTORED", restored() ? "true" : "false", 1) != 0)
+    log(LogLevel::warn, "coarrays: PCAF_RESTORED could not be set");
+}
+
+bool restored() {
+  const auto list = coarrays();
+  const auto is_kept = [](const Coarray* coarray) { return coarray->kept; };
+  return std::ranges::any_of(list, is_kept) &&
+         std::ranges::all_of(list, [](const Coarray* coarray) { return !coarray->kept || coarray->restored; });
+}
+
+}  // namespace sill::coarray
+
+SILL_CAF_EXPORT void _gfortran_caf_init(int* argc, char*** argv) {
+  using namespace sill::coarray;
+  if (InLibcaf::now()) return libcaf().next_init(argc, argv);
+  initialize(argc, argv);
+  settle();
+}
+
+SILL_CAF_EXPORT void _gfortran_caf_finalize(void) {
+  using namespace sill::coarray;
+  const InLibcaf inside;
+  finish();
+  libcaf().next_finalize();
+}
+
+SILL_CAF_EXPORT void _gfortran_caf_stop_numeric(int code, bool quiet) {
+  sill::coarray::stop();
+  const sill::coarray::InLibcaf inside;
+  sill::coarray::libcaf().next_stop_numeric(code, quiet);
+}
+
+SILL_CAF_EXPORT void _gfortran_caf_stop_str(const char* text, std::size_t length, bool quiet) {
+  sill::coarray::stop();
+  const sill::coarray::InLibcaf inside;
+  sill::coarray::libcaf().next_stop_str(text, length, quiet);
+}

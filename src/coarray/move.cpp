@@ -1,0 +1,141 @@
+// send, get and sendget: on a node by direct access through the peer's mapping, else by one transfer. What needs a
+// conversion, or a vector subscript, goes on to libcaf.
+#include "coarray/move.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "coarray/libcaf.hpp"
+#include "coarray/lifetime.hpp"
+#include "coarray/remote.hpp"
+
+namespace sill::coarray {
+namespace {
+
+// The same section where the image has it in this process; begin is nullptr if it can't be reached.
+Section seen(const Part& part) {
+  Section section = part.section;
+  std::byte* base = part.coarray->base(part.image);
+  section.begin = base ? base + (part.section.begin - part.coarray->own_base()) : nullptr;
+  return section;
+}
+
+bool safe_to_copy(const Section& to, const Section& from, bool may_overlap) {
+  return !may_overlap || (contiguous(to) && contiguous(from));
+}
+
+// The commonest access, an element or a stretch without strides, needs none of the generality.
+inline std::byte* direct_scalar(Token token, std::size_t offset, int image, const Descriptor& there, int there_kind,
+                                const VectorSubscript* subscript, const Descriptor& here, int here_kind) {
+  if (subscript || there.type.rank != 0 || here.type.rank != 0) return nullptr;
+  if (!same_type(there, there_kind, here, here_kind)) return nullptr;
+  Coarray* coarray = find(token);
+  if (!coarray || offset > coarray->size() || here.type.element_length > coarray->size() - offset) return nullptr;
+  std::byte* base = coarray->base(image);
+  return base ? base + offset : nullptr;
+}
+
+inline void copy_scalar(void* to, const void* from, std::size_t length) {
+  // Of a fixed length, a copy is one store, which nobody sees half done.
+  switch (length) {
+    case 4:
+      std::memcpy(to, from, 4);
+      return;
+    case 8:
+      std::memcpy(to, from, 8);
+      return;
+    default:
+      std::memmove(to, from, length);
+  }
+}
+
+// The part that a descriptor and an offset name; no coarray if it can't be told.
+Part part_of(Token token, std::size_t offset, int image, const Descriptor& descriptor,
+             const VectorSubscript* subscript) {
+  Coarray* coarray = subscript ? nullptr : find(token);
+  if (!coarray) return {};
+  Part part{coarray, image, section_of(descriptor, coarray->own_base() + offset)};
+  if (!part.valid()) part.coarray = nullptr;
+  return part;
+}
+
+}  // namespace
+
+bool store(const Part& to, Section from, bool may_overlap) {
+  if (!conform(from, to.section)) return false;
+  const Section direct = seen(to);
+  if (!direct.begin) return put_far(*to.coarray, to.image, to.section, from);
+  if (direct.begin == to.section.begin && !safe_to_copy(direct, from, may_overlap)) return false;
+  copy(direct, from);
+  return true;
+}
+
+bool load(const Part& from, const Section& to, bool may_overlap) {
+  Part fitting = from;
+  if (!conform(fitting.section, to)) return false;
+  const Section direct = seen(fitting);
+  if (!direct.begin) return get_far(*from.coarray, from.image, to, fitting.section);
+  if (direct.begin == fitting.section.begin && !safe_to_copy(to, direct, may_overlap)) return false;
+  copy(to, direct);
+  return true;
+}
+
+bool transfer(const Part& to, const Part& from, bool may_overlap) {
+  const Section direct = seen(from);
+  if (!direct.begin) return false;
+  const bool same_image = to.coarray == from.coarray && to.image == from.image;
+  if (!same_image) return store(to, direct, false);
+  return safe_to_copy(to.section, from.section, may_overlap) && store(to, direct, may_overlap);
+}
+
+}  // namespace sill::coarray
+
+SILL_CAF_EXPORT void _gfortran_caf_send(sill::coarray::Token token, std::size_t offset, int image,
+                                        sill::coarray::Descriptor* to, sill::coarray::VectorSubscript* subscript,
+                                        sill::coarray::Descriptor* from, int to_kind, int from_kind, bool may_overlap,
+                                        int* stat, sill::coarray::Team* team) {
+  using namespace sill::coarray;
+  if (std::byte* there = direct_scalar(token, offset, image, *to, to_kind, subscript, *from, from_kind)) {
+    copy_scalar(there, from->data, from->type.element_length);
+    return succeed(stat);
+  }
+  if (same_type(*to, to_kind, *from, from_kind)) {
+    const Part part = part_of(token, offset, image, *to, subscript);
+    const auto here = section_of(*from, static_cast<std::byte*>(from->data));
+    if (part.coarray && store(part, here, may_overlap)) return succeed(stat);
+  }
+  libcaf().next_send(token, offset, image, to, subscript, from, to_kind, from_kind, may_overlap, stat, team);
+}
+
+SILL_CAF_EXPORT void _gfortran_caf_get(sill::coarray::Token token, std::size_t offset, int image,
+                                       sill::coarray::Descriptor* from, sill::coarray::VectorSubscript* subscript,
+                                       sill::coarray::Descriptor* to, int from_kind, int to_kind, bool may_overlap,
+                                       int* stat) {
+  using namespace sill::coarray;
+  if (const std::byte* there = direct_scalar(token, offset, image, *from, from_kind, subscript, *to, to_kind)) {
+    copy_scalar(to->data, there, to->type.element_length);
+    return succeed(stat);
+  }
+  if (same_type(*to, to_kind, *from, from_kind)) {
+    const Part part = part_of(token, offset, image, *from, subscript);
+    const auto here = section_of(*to, static_cast<std::byte*>(to->data));
+    if (part.coarray && load(part, here, may_overlap)) return succeed(stat);
+  }
+  libcaf().next_get(token, offset, image, from, subscript, to, from_kind, to_kind, may_overlap, stat);
+}
+
+SILL_CAF_EXPORT void _gfortran_caf_sendget(sill::coarray::Token to_token, std::size_t to_offset, int to_image,
+                                           sill::coarray::Descriptor* to, sill::coarray::VectorSubscript* to_subscript,
+                                           sill::coarray::Token from_token, std::size_t from_offset, int from_image,
+                                           sill::coarray::Descriptor* from,
+                                           sill::coarray::VectorSubscript* from_subscript, int to_kind, int from_kind,
+                                           bool may_overlap, int* stat) {
+  using namespace sill::coarray;
+  if (same_type(*to, to_kind, *from, from_kind)) {
+    const Part target = part_of(to_token, to_offset, to_image, *to, to_subscript);
+    const Part source = part_of(from_token, from_offset, from_image, *from, from_subscript);
+    if (target.coarray && source.coarray && transfer(target, source, may_overlap)) return succeed(stat);
+  }
+  libcaf().next_sendget(to_token, to_offset, to_image, to, to_subscript, from_token, from_offset, from_image, from,
+                        from_subscript, to_kind, from_kind, may_overlap, stat);
+}

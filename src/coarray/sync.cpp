@@ -1,0 +1,181 @@
+// sync all and sync images: after libcaf has synchronized the images, kept coarrays are made durable.
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/log.hpp"
+#include "coarray/durable.hpp"
+#include "coarray/errors.hpp"
+#include "coarray/files.hpp"
+#include "coarray/libcaf.hpp"
+#include "coarray/lifetime.hpp"
+#include "coarray/registry.hpp"
+#include "coarray/team.hpp"
+#include "mpi/below.hpp"
+#include "mpi/errors.hpp"
+
+namespace sill::coarray {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using mpi::below;
+
+bool switched_on = false;
+Clock::time_point last_sync;
+
+bool time_has_come() {
+  return Clock::now() - last_sync >= std::chrono::milliseconds(options().value().sync_interval_ms);
+}
+
+bool always() { return options().value().sync_interval_ms == 0; }
+
+Status sync_kept() {
+  Status first;
+  for (Coarray* coarray : coarrays()) {
+    if (!coarray->kept) continue;
+    const Status status = coarray->window().sync_own();
+    if (first.ok()) first = status;
+  }
+  last_sync = Clock::now();
+  return first;
+}
+
+Status mark_kept(bool whole_team) {
+  Status first;
+  for (Coarray* coarray : coarrays()) {
+    // A file that all images share is marked when all have synced it.
+    const bool shared = coarray->kept && coarray->window().hints().coarray->image == 0;
+    if (!coarray->kept || (shared && !whole_team)) continue;
+    const Status status = coarray->window().mark(CoarrayRecord::State::kept);
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+// Clocks differ, so the first image decides for all. Collective.
+Result<bool> all_sync_now() {
+  if (always()) return true;
+  int now = time_has_come();
+  const int code = below().Bcast(&now, 1, MPI_INT, 0, team().own->comm);
+  if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Bcast");
+  return now != 0;
+}
+
+Status make_durable() {
+  const auto now = all_sync_now();
+  if (!now.ok()) return now.status();
+  if (!now.value()) return {};
+  const MPI_Comm comm = team().own->comm;
+  Status status = mpi::agree(comm, sync_kept());
+  if (!status.ok()) return status;
+  return mpi::agree(comm, mark_kept(true));
+}
+
+// A small record to and from each of the given ranks of the team.
+template <class Record>
+Status exchange(const std::vector<int>& ranks, const Record& mine, std::vector<Record>& theirs) {
+  constexpr int tag = 7;
+  theirs.resize(ranks.size());
+  std::vector<MPI_Request> requests(2 * ranks.size());
+  int code = MPI_SUCCESS;
+  for (std::size_t i = 0; i < ranks.size() && code == MPI_SUCCESS; ++i) {
+    code = below().Irecv(&theirs[i], sizeof mine, MPI_BYTE, ranks[i], tag, team().own->comm, &requests[2 * i]);
+    if (code == MPI_SUCCESS)
+      code = below().Isend(&mine, sizeof mine, MPI_BYTE, ranks[i], tag, team().own->comm, &requests[2 * i + 1]);
+  }
+  if (code == MPI_SUCCESS)
+    code = below().Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+  return mpi::from_code(code, "exchanging with the images named");
+}
+
+// Which of the ranks sync now: a pair does if either of the two wants to, so both know.
+Result<std::vector<int>> syncing_now(const std::vector<int>& ranks) {
+  if (always()) return ranks;
+  const int mine = time_has_come();
+  std::vector<int> theirs;
+  if (Status status = exchange(ranks, mine, theirs); !status.ok()) return status;
+  std::vector<int> now;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (mine || theirs[i]) now.push_back(ranks[i]);
+  return now;
+}
+
+// The same with the images named only. Each learns whether the others' data is durable.
+Status make_durable_with(const std::vector<int>& ranks) {
+  const auto partners = syncing_now(ranks);
+  if (!partners.ok()) return partners.status();
+  if (partners.value().empty()) return {};
+  Status status = sync_kept();
+  if (status.ok()) status = mark_kept(false);
+  struct Outcome {
+    int cause;
+    char message[252];
+  };
+  Outcome mine{static_cast<int>(status.cause()), {}};
+  std::strncpy(mine.message, status.message().c_str(), sizeof mine.message - 1);
+  std::vector<Outcome> theirs;
+  const Status exchanged = exchange(partners.value(), mine, theirs);
+  if (!status.ok() || !exchanged.ok()) return status.ok() ? exchanged : status;
+  for (const Outcome& outcome : theirs)
+    if (outcome.cause != static_cast<int>(Cause::ok)) return {static_cast<Cause>(outcome.cause), outcome.message};
+  return {};
+}
+
+std::vector<int> ranks_named(int count, const int* images) {
+  const mpi::OwnComm& own = *team().own;
+  std::vector<int> ranks;
+  if (count < 0) {
+    for (int rank = 0; rank < own.size; ++rank)
+      if (rank != own.rank) ranks.push_back(rank);
+    return ranks;
+  }
+  for (int i = 0; i < count; ++i)
+    if (images[i] - 1 != own.rank) ranks.push_back(images[i] - 1);
+  return ranks;
+}
+
+// Of one image alone.
+void give_own(const Status& status, const ErrorArguments& arguments) {
+  if (!status.ok() && !arguments.stat) stop_alone(status);
+  give(status, arguments);
+}
+
+}  // namespace
+
+void keep_from_now_on() { switched_on = true; }
+
+bool keeping() { return switched_on || options().value().enabled; }
+
+}  // namespace sill::coarray
+
+SILL_CAF_EXPORT void _gfortran_caf_sync_all(int* stat, char* errmsg, std::size_t length) {
+  using namespace sill::coarray;
+  // Direct stores before the barrier, loads after it: libcaf's own accesses are ordered by the MPI library.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (InLibcaf::now()) return libcaf().next_sync_all(stat, errmsg, length);
+  start();
+  settle();
+  {
+    const InLibcaf inside;
+    libcaf().next_sync_all(stat, errmsg, length);
+  }
+  if (!keeping() || (stat && *stat != 0)) return;
+  give(make_durable(), {stat, errmsg, length});
+}
+
+SILL_CAF_EXPORT void _gfortran_caf_sync_images(int count, int* images, int* stat, char* errmsg, std::size_t length) {
+  using namespace sill::coarray;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (InLibcaf::now()) return libcaf().next_sync_images(count, images, stat, errmsg, length);
+  start();
+  settle();
+  {
+    const InLibcaf inside;
+    libcaf().next_sync_images(count, images, stat, errmsg, length);
+  }
+  if (!keeping() || (stat && *stat != 0)) return;
+  const auto ranks = ranks_named(count, images);
+  if (!ranks.empty()) give_own(make_durable_with(ranks), {stat, errmsg, length});
+}

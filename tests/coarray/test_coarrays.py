@@ -1,0 +1,286 @@
+"""Coarray programs with OpenCoarrays as it is installed: kept from run to run, and as right as without Sill."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+from launching import BUILD, MPIS, PAUSE_S, ROOT, TIMEOUT_S, program
+from sill import elf, sidecar
+
+# 50 kills in all with SILL_TEST_KILLS=50; few in `make test`, each being a launch.
+KILLS = int(os.environ.get("SILL_TEST_KILLS", "6"))
+HAVE_COARRAYS = [mpi for mpi in MPIS if (BUILD / "bin" / mpi.name / "coarray_access").exists()]
+if not HAVE_COARRAYS:
+    pytest.skip("no OpenCoarrays and gfortran here (Debian: libcoarrays-openmpi-dev)", allow_module_level=True)
+
+
+@pytest.fixture(params=HAVE_COARRAYS, ids=lambda mpi: mpi.name)
+def mpi(request):
+    return request.param
+
+
+@pytest.fixture
+def caf(mpi):
+    """The library to preload for coarrays."""
+    return BUILD / "lib" / f"libsill-caf-{mpi.family}.so"
+
+
+@pytest.fixture
+def kept(scratch):
+    folder = scratch / "kept"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def run(mpi, caf, launcher, kept):
+    """Run a coarray program; by default its coarrays are kept in the folder `kept`."""
+
+    def start(words, images, keep=True, sill=True, **env):
+        if images == 1 and mpi.name == "ompi4":
+            pytest.skip("with Open MPI 4.1, OpenCoarrays itself can't start one image alone (MPI_Win_create refuses)")
+        settings = {"PCAF_ENABLED": "true", "PCAF_PATH": str(kept)} if keep else {}
+        return launcher.run(
+            mpi, words, images, sill=False, behind=[caf] if sill else [], env={**settings, **env}, timeout=60
+        )
+
+    return start
+
+
+def passed(outcome):
+    assert outcome.code == 0, outcome.text()
+    return outcome
+
+
+def refused(outcome, *texts):
+    assert outcome.code != 0, outcome.text()
+    for text in texts:
+        assert text in outcome.err, outcome.text()
+
+
+@pytest.mark.parametrize("images", [1, 2, 3, 4])
+def test_accesses_in_memory(run, images):
+    passed(run("coarray_access", images, keep=False))
+
+
+@pytest.mark.parametrize("images", [1, 3])
+def test_accesses_of_kept_coarrays(run, kept, images):
+    passed(run("coarray_access", images))
+    assert (kept / "OpenCoarrays_grown.1").stat().st_size == 9 * 8, "the last allocation's size"
+
+
+def test_accesses_across_nodes(mpi, run):
+    if mpi.family == "ompi":
+        pytest.skip("Open MPI can't simulate nodes by a variable")
+    nodes = {"MPIR_CVAR_NUM_CLIQUES": "2", "MPIR_CVAR_CLIQUES_BY_BLOCK": "1"}
+    passed(run("coarray_access", 4, keep=False, **nodes))
+    passed(run("coarray_access", 4, **nodes))
+
+
+@pytest.mark.parametrize("images", [1, 2, 4])
+def test_all_types_come_back(run, kept, images):
+    passed(run(["coarray_types", "fill"], images))
+    passed(run(["coarray_types", "check"], images))
+    names = {file.coarray.name for file in sidecar.window_files(kept)}
+    prefix = "coarrays_of_all_types::"
+    assert {f"{prefix}i1", f"{prefix}a3", f"{prefix}derived", "of_program", "own"} <= names
+    # Any tool can read them: the file is the coarray.
+    assert (kept / "OpenCoarrays_coarrays_of_all_types.i4.1").read_bytes() == struct.pack("=6i", *[41] * 6)
+
+
+def test_shared_file(run, kept):
+    passed(run(["coarray_types", "fill"], 3, PCAF_SHAREDFILE="true"))
+    passed(run(["coarray_types", "check"], 3, PCAF_SHAREDFILE="true"))
+    shared = kept / "OpenCoarrays_coarrays_of_all_types.i4"
+    assert shared.read_bytes() == b"".join(struct.pack("=6i", *[40 + image] * 6) for image in (1, 2, 3))
+
+
+def test_unlink_keeps_nothing(run, kept):
+    passed(run(["coarray_types", "fill"], 2, PCAF_UNLINK="true", PCAF_PREFIX="gone_"))
+    assert list(kept.iterdir()) == []
+
+
+def test_teams_and_what_is_left_to_opencoarrays(mpi, run, kept):
+    passed(run("coarray_teams", 4, keep=False))
+    outcome = passed(run("coarray_teams", 4))
+    assert "'has_parts' is not kept: it has allocatable components" in outcome.err
+    names = {path.name for path in kept.iterdir()}
+    assert "OpenCoarrays_shared.1" in names
+    assert not any("lock" in name or "event" in name or "has_parts" in name for name in names)
+    assert {"OpenCoarrays_of_team.team1.2", "OpenCoarrays_of_team.team2.2"} <= names
+    passed(run(["coarray_teams", "kept"], 4, PCAF_VOLATILE="has_parts,shared,counter"))
+
+
+def test_lists_choose_by_name(run, kept):
+    module = "coarrays_of_all_types::"
+    passed(
+        run(
+            ["coarray_types", "fill"], 2, PCAF_COARRAYS=f"{module}i8,of_program,{module}a1", PCAF_VOLATILE=f"{module}i8"
+        )
+    )
+    names = {path.name for path in kept.glob("*.1")}
+    assert names == {"OpenCoarrays_of_program.1", "OpenCoarrays_coarrays_of_all_types.a1.1"}
+
+
+def test_the_modules_procedures(mpi, launcher, scratch):
+    def start(mode, images=2):
+        words = ["coarray_choice", scratch, mode]
+        return launcher.run(mpi, words, images, sill=False, timeout=60)
+
+    passed(start("first"))
+    assert (scratch / "chosen.1").read_bytes() == struct.pack("=100i", *[1] * 100)
+    passed(start("again"))
+    passed(start("volatile"))
+    assert not list(scratch.glob("chosen*"))
+
+
+def test_another_number_of_images_is_refused(run, kept):
+    passed(run(["coarray_types", "fill"], 2))
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    refused(run(["coarray_types", "check"], 3), "image 1 of 2, this is image 1 of 3")
+    refused(run(["coarray_types", "check"], 4), "image 1 of 2, this is image 1 of 4")
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
+    passed(run(["coarray_types", "check"], 2))
+
+
+def test_another_program_is_refused(mpi, run, kept, scratch):
+    passed(run(["coarray_types", "fill"], 2))
+    other = shutil.copy(program(mpi, "coarray_types"), scratch / "other")
+    refused(run([other, "check"], 2), "is a coarray of the program 'coarray_types', this one is 'other'")
+
+
+def test_another_size_is_refused(run, kept):
+    passed(run(["coarray_types", "fill"], 2))
+    file = kept / "OpenCoarrays_of_program.1.sill"
+    file.write_text(file.read_text().replace('"size": 24, "image"', '"size": 20, "image"'))
+    refused(run(["coarray_types", "check"], 2), "has 20 bytes an image, the coarray 'of_program' has 24")
+
+
+def test_a_strangers_file_is_refused(run, kept):
+    file = kept / "OpenCoarrays_of_program.1"
+    file.write_text("a diary")
+    refused(run(["coarray_types", "fill"], 2), "OpenCoarrays_of_program.1: is no coarray's file")
+    assert file.read_text() == "a diary"
+
+
+def test_bad_variables_are_refused(run):
+    refused(run("coarray_access", 2, PCAF_SYNCFREQ="-1"), "PCAF_SYNCFREQ=-1: expected a whole number")
+    refused(run("coarray_access", 2, PCAF_ENABLED="yes"), "PCAF_ENABLED=yes: expected true or false")
+    refused(run("coarray_access", 2, PCAF_PATH="/no/such/folder"), "/no/such/folder")
+
+
+def test_windows_rules_leave_the_runtime_alone(run, kept, scratch):
+    rule = f"alloc_type=storage,storage_alloc_filename={scratch}/w%w.%r"
+    passed(run("coarray_teams", 2, keep=False, SILL_WINDOWS=rule))
+    assert not list(scratch.glob("w*"))
+
+
+def test_sill_run_preloads_what_coarrays_need(mpi, kept):
+    words = [sys.executable, "-m", "sill", "run", "--mpiexec", " ".join([mpi.mpiexec, *mpi.oversubscribe])]
+    environment = {
+        **os.environ,
+        **mpi.root_env,
+        "PYTHONPATH": str(ROOT / "python"),
+        "SILL_LIBRARY_DIR": str(BUILD / "lib"),
+        "PCAF_ENABLED": "true",
+        "PCAF_PATH": str(kept),
+    }
+    command = [*words, "-n", "2", "--", str(program(mpi, "coarray_types")), "fill"]
+    subprocess.run(command, env=environment, check=True, timeout=TIMEOUT_S)
+    shown = subprocess.run(
+        [*words[:3], "show", str(kept / "OpenCoarrays_of_program.2")],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert "of_program" in shown
+    assert "2 of 2" in shown
+
+
+def test_opencoarrays_linked_statically_is_said_plainly(mpi, run, kept, tmp_path):
+    wrapper = shutil.which({"ompi": "caf.openmpi", "mpich": "caf.mpich"}[mpi.family])
+    if wrapper is None:
+        pytest.skip("no caf wrapper")
+    binary = tmp_path / "linked_statically"
+    subprocess.run([wrapper, ROOT / "tests/coarray/coarray_teams.f90", "-o", binary], check=True, cwd=tmp_path)
+    assert elf.coarrays(binary) == "static"
+    refused(run([binary], 2), "OpenCoarrays is linked statically")
+    passed(run([binary], 2, keep=False))
+
+
+def wait_for_steps(job, log, images, least) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    while min(noted_steps(log, images)) < least:
+        assert time.monotonic() < deadline, f"the images have noted {noted_steps(log, images)}, not all {least}"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            job.process.wait(timeout=PAUSE_S)
+            raise AssertionError(job.finish(10).text())
+
+
+def noted_steps(log, images) -> list[int]:
+    """The last whole line of each image's notes."""
+    last = []
+    for image in range(1, images + 1):
+        path = log.with_name(f"{log.name}.{image}")
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        last.append(int(lines[-1]) if lines else 0)
+    return last
+
+
+def check_steps(kept, done, images) -> None:
+    """Each element is of the last step that a completed sync covered, or of the one begun behind it."""
+    for image in range(1, images + 1):
+        for name in ("mine", "from_neighbour"):
+            path = kept / f"OpenCoarrays_steps_of_all.{name}.{image}"
+            with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+                values = set(struct.unpack(f"={len(data) // 4}i", data))
+            assert values <= set(range(max(done), max(done) + 3)), f"{path}: {values}, noted {done}"
+        state = json.loads((kept / f"OpenCoarrays_steps_of_all.mine.{image}.sill").read_text())["coarray"]["state"]
+        assert state == "kept"
+
+
+@pytest.mark.parametrize("by", ["all", "images"])
+def test_kill(mpi, caf, launcher, scratch, kept, by):
+    """kill -9 of an image: what the last completed sync covered is in the files; the next run goes on from there."""
+    images = 3
+    log = scratch / "log"
+    chance = random.Random(f"{mpi.name} {by}")
+    env = {"PCAF_ENABLED": "true", "PCAF_PATH": str(kept)}
+    options = {"sill": False, "behind": [caf], "env": env}
+    words = ["coarray_steps", log, "1000000000", *(["images"] if by == "images" else [])]
+    for _ in range(max(1, KILLS // (2 * len(HAVE_COARRAYS)))):
+        with launcher.start(mpi, words, images, **options) as job:
+            wait_for_steps(job, log, images, max(noted_steps(log, images)) + chance.randint(1, 5))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                job.process.wait(timeout=chance.uniform(0, 0.05))
+            pids = job.pids("coarray_steps")
+            assert len(pids) == images, f"processes of the job: {pids}"
+            os.kill(chance.choice(pids), signal.SIGKILL)
+            outcome = job.finish(60)
+            assert outcome.code not in (0, None), outcome.text()
+        check_steps(kept, noted_steps(log, images), images)
+    last = max(noted_steps(log, images)) + 3
+    words[2] = str(last)
+    outcome = launcher.run(mpi, words, images, **options)
+    assert outcome.code == 0, outcome.text()
+    check_steps(kept, noted_steps(log, images), images)
+
+
+def test_sync_interval(run, kept, scratch):
+    """With an interval that never passes, only the end of the program syncs; images can't disagree or hang."""
+    words = ["coarray_steps", scratch / "log", "200", "images"]
+    passed(run(words, 3, PCAF_SYNCFREQ="3600000"))
+    passed(run([*words[:2], "400"], 3, PCAF_SYNCFREQ="1"))
+    assert noted_steps(scratch / "log", 3) == [400] * 3

@@ -1,0 +1,88 @@
+#include "base/coarray_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace sill {
+namespace {
+
+std::map<std::string, std::string>& variables() {
+  static std::map<std::string, std::string> all;
+  return all;
+}
+
+Result<CoarrayOptions> parse(const std::map<std::string, std::string>& given) {
+  variables() = given;
+  return parse_coarray_options([](const char* name) {
+    const auto at = variables().find(name);
+    return at == variables().end() ? std::string() : at->second;
+  });
+}
+
+TEST(CoarrayOptions, DefaultsAreThoseOfTheTable) {
+  const auto options = parse({});
+  ASSERT_TRUE(options.ok());
+  EXPECT_FALSE(options.value().enabled);
+  EXPECT_EQ(options.value().prefix, "OpenCoarrays_");
+  EXPECT_EQ(options.value().sync_interval_ms, 0u);
+  EXPECT_TRUE(options.value().keeps("anything"));
+}
+
+TEST(CoarrayOptions, EveryVariableIsRead) {
+  const auto parsed = parse({{"PCAF_ENABLED", "true"},
+                             {"PCAF_PATH", "/scratch/run 1"},
+                             {"PCAF_PREFIX", "p_"},
+                             {"PCAF_SHAREDFILE", "true"},
+                             {"PCAF_UNLINK", "true"},
+                             {"PCAF_SYNCFREQ", "500"},
+                             {"PCAF_SEGSIZE", "4096"},
+                             {"PCAF_STRIPESIZE", "1048576"},
+                             {"PCAF_STRIPECOUNT", "4"},
+                             {"PCAF_COARRAYS", "a, m::b"},
+                             {"PCAF_VOLATILE", "m::b"}});
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  const CoarrayOptions& options = parsed.value();
+  EXPECT_TRUE(options.enabled && options.shared_file && options.unlink);
+  EXPECT_EQ(options.path, "/scratch/run 1");
+  EXPECT_EQ(options.prefix, "p_");
+  EXPECT_EQ(options.sync_interval_ms, 500u);
+  EXPECT_EQ(options.segment_size, 4096u);
+  EXPECT_EQ(options.stripe_size, 1048576u);
+  EXPECT_EQ(options.stripe_count, 4u);
+  EXPECT_TRUE(options.keeps("a"));
+  EXPECT_FALSE(options.keeps("m::b"));
+  EXPECT_FALSE(options.keeps("c"));
+}
+
+TEST(CoarrayOptions, ABadValueNamesVariableValueAndReason) {
+  const std::pair<std::string, std::string> bad[] = {{"PCAF_ENABLED", "yes"},
+                                                     {"PCAF_SHAREDFILE", "TRUE"},
+                                                     {"PCAF_UNLINK", "0"},
+                                                     {"PCAF_SYNCFREQ", "-1"},
+                                                     {"PCAF_SYNCFREQ", "10ms"},
+                                                     {"PCAF_SYNCFREQ", "99999999999999999999"},
+                                                     {"PCAF_SEGSIZE", "0"},
+                                                     {"PCAF_STRIPESIZE", "1M"},
+                                                     {"PCAF_STRIPECOUNT", "0"},
+                                                     {"PCAF_PREFIX", "folder/"},
+                                                     {"PCAF_COARRAYS", "a,,b"},
+                                                     {"PCAF_VOLATILE", ","},
+                                                     {"PCAF_SEGSIZE", "9223372036854775808"}};
+  for (const auto& [variable, value] : bad) {
+    const auto options = parse({{variable, value}});
+    ASSERT_FALSE(options.ok()) << variable << "=" << value;
+    EXPECT_EQ(options.status().cause(), Cause::bad_hint);
+    EXPECT_EQ(options.status().message().find(variable + "=" + value + ": "), 0u) << options.status().message();
+  }
+}
+
+TEST(CoarrayOptions, RowsAreComplete) {
+  for (const CoarrayOptionRow& row : coarray_option_table()) {
+    EXPECT_EQ(row.variable.find("PCAF_"), 0u);
+    EXPECT_FALSE(row.values.empty() || row.help.empty()) << row.variable;
+  }
+}
+
+}  // namespace
+}  // namespace sill
