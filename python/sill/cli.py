@@ -196,7 +196,15 @@ def _print_files(files: list[sidecar.WindowFile], folder: str) -> None:
         length = size(file.size) if file.exists else "gone"
         name = os.path.relpath(file.path, folder)
         rest = (size(file.allocated), size(file.resident), size(file.dirty)) if file.exists else ("", "", "")
-        table.add_row(name, file.job, file.window, ranges(file.ranks), length, *rest, ago(file.last_sync))
+        table.add_row(
+            name,
+            file.job,
+            file.coarray.name if file.coarray else file.window,
+            ranges(file.ranks),
+            length,
+            *rest,
+            ago(file.last_sync),
+        )
     print_table(table)
 
 
@@ -223,6 +231,7 @@ def _show(
         ("resident", size(found.resident)),
         ("dirty", size(found.dirty)),
         ("removed when freed", "yes" if found.unlink else "no"),
+        *_coarray_facts(found.coarray),
     ):
         facts.add_row(name, value)
     print_table(facts)
@@ -231,6 +240,19 @@ def _show(
         resident, dirty = size(segment.resident), size(segment.dirty)
         table.add_row(str(segment.rank), str(segment.offset), size(segment.size), resident, dirty)
     print_table(table)
+
+
+def _coarray_facts(coarray: sidecar.Coarray | None) -> list[tuple[str, str]]:
+    if coarray is None:
+        return []
+    states = {"fresh": "not synced yet: the next run begins anew", "kept": "kept", "freed": "kept, though deallocated"}
+    image = f"{coarray.image} of {coarray.images}" if coarray.image else f"all {coarray.images}"
+    return [
+        ("coarray", coarray.name + (f", team {coarray.team}" if coarray.team else "")),
+        ("program", coarray.program),
+        ("image", image),
+        ("state", states.get(coarray.state, coarray.state)),
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,6 +7,8 @@ import errno
 import os
 import re
 import resource
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -39,6 +41,7 @@ def examine(folders: Sequence[str] = ()) -> Iterator[Finding]:
     known = mpis.find()
     yield from _mpis(known)
     yield from _libraries(known)
+    yield from _coarrays()
     for folder in folders or _usual_folders():
         if not Path(folder).is_dir():
             raise SillError(f"{folder}: no such folder; make it, or name another one: sill doctor DIR")
@@ -82,6 +85,25 @@ def _libraries(known: list[mpis.Mpi]) -> Iterator[Finding]:
                 f"missing, needed by {', '.join(users)}",
                 "run make, or reinstall Sill",
             )
+
+
+def _coarrays() -> Iterator[Finding]:
+    """OpenCoarrays: wrappers that link it statically make programs whose coarrays can't be kept."""
+    for name in ("caf", "caf.openmpi", "caf.mpich"):
+        wrapper = shutil.which(name)
+        if wrapper is None:
+            continue
+        try:
+            shown = subprocess.run(
+                [wrapper, "--show", "program.o"], capture_output=True, text=True, timeout=20, check=True
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            yield Finding("coarrays", name, WARN, f"{wrapper}: can't be asked ({error})", "reinstall OpenCoarrays")
+            continue
+        static = re.search(r"libcaf_\w+\.a\b", shown.stdout)
+        found = f"{wrapper}, links {'statically: ' + static[0] if static else 'the shared library'}"
+        advice = "for coarrays that are kept, link with: gfortran -fcoarray=lib ... -lcaf_openmpi (or -lcaf_mpich)"
+        yield Finding("coarrays", name, WARN if static else OK, found, advice if static else "")
 
 
 def _usual_folders() -> list[str]:

@@ -88,6 +88,15 @@ def mpis_needed(path: str | os.PathLike) -> dict[str, str | None]:
     return found
 
 
+def coarrays(path: str | os.PathLike) -> str | None:
+    """How a program has its coarrays: "shared" with OpenCoarrays' shared library, "static" with OpenCoarrays' functions
+    in the program itself, None without any (or none that can be seen, in a stripped program)."""
+    if any(needed.name.startswith("libcaf_") for needed in closure(path)):
+        return "shared"
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+        return "static" if data.find(b"\0_gfortran_caf_register\0") >= 0 else None
+
+
 def _parse(path: str, data: mmap.mmap) -> Elf:
     bits = {1: 32, 2: 64}.get(data[4], 0)
     order = {1: "<", 2: ">"}.get(data[5], "")

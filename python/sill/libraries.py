@@ -18,26 +18,26 @@ def folders() -> list[Path]:
     return [_PACKAGE / "lib", CHECKOUT / "build" / "lib"]
 
 
-def installed() -> dict[str, Path]:
-    """Family to library, for the families that are there."""
+def installed(front: str = "sill") -> dict[str, Path]:
+    """Family to library, for the families that are there; the front "sill-caf" has coarrays, too."""
     found: dict[str, Path] = {}
     for folder in folders():
         for family in FAMILIES:
-            path = folder / f"libsill-{family}.so"
+            path = folder / f"lib{front}-{family}.so"
             if family not in found and path.is_file():
                 found[family] = path
     return found
 
 
-def library(family: str) -> Path:
+def library(family: str, front: str = "sill") -> Path:
     """The library to preload for a family."""
-    found = installed()
+    found = installed(front)
     if family in found:
         return found[family]
     places = " or ".join(str(folder) for folder in folders())
     have = f"; there is {', '.join(found)}" if found else ""
     raise SillError(
-        f"no libsill-{family}.so in {places}{have}: build Sill where an MPI of this family has its headers, "
+        f"no lib{front}-{family}.so in {places}{have}: build Sill where an MPI of this family has its headers, "
         "or set SILL_LIBRARY_DIR"
     )
 

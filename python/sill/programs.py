@@ -23,6 +23,7 @@ class Program:
     family: str | None = None
     library: str | None = None  # libmpi, where it was found
     python: mpi4py_wheel.Mpi4py | None = None  # for Pythons: their mpi4py
+    coarrays: str | None = None  # "shared" or "static", as elf.coarrays() says
 
 
 def find(name: str) -> Program:
@@ -37,7 +38,7 @@ def find(name: str) -> Program:
     if family is None and os.path.basename(os.path.realpath(interpreter)).startswith(("python", "pypy")):
         module = mpi4py_wheel.inspect(interpreter)
         return Program(path, interpreter, module.family, module.library, module)
-    return Program(path, interpreter, family, library)
+    return Program(path, interpreter, family, library, coarrays=elf.coarrays(interpreter) if family else None)
 
 
 def _interpreter(path: str) -> str:

@@ -36,7 +36,7 @@ def command(
     if not launcher and not direct:
         launcher = [launchers.choose(family, target.library, known)]
     count = ["-n", str(ranks)] if ranks is not None else []
-    settings = program_environment(family, windows, store, os.environ)
+    settings = program_environment(family, windows, store, os.environ, _front(target, os.environ))
     if target.python:
         first = launchers.mpi_of(launcher[0] if launcher else launchers.on_path() or "mpiexec", known)
         settings.update(mpi4py_wheel.settings(target.python, family, [*([first] if first else []), *known]))
@@ -69,7 +69,8 @@ def preload_library(program: str | None = None) -> Path:
     """The library to preload for a program, or for what the launcher of this environment runs."""
     known = mpis.find()
     if program is not None:
-        return libraries.library(_family(programs.find(program), [], known, direct=True))
+        target = programs.find(program)
+        return libraries.library(_family(target, [], known, direct=True), _front(target, os.environ))
     family = launchers.family_of_surroundings(os.environ)
     if family is None and (launcher := launchers.on_path()):
         family = launchers.family_of(launcher, known)
@@ -79,15 +80,25 @@ def preload_library(program: str | None = None) -> Path:
 
 
 def program_environment(
-    family: str, windows: str | None, store: str | None, surroundings: Mapping[str, str]
+    family: str, windows: str | None, store: str | None, surroundings: Mapping[str, str], front: str = "sill"
 ) -> dict[str, str]:
-    """The variables that a program gets. All SILL_* ones are named, for launchers hand on only some to other nodes."""
-    settings = {key: value for key, value in surroundings.items() if key.startswith("SILL_")}
+    """The variables that a program gets. Sill's own are all named, for launchers hand on only some to other nodes."""
+    settings = {key: value for key, value in surroundings.items() if key.startswith(("SILL_", "PCAF_"))}
     rule = _rule(windows, store)
     if rule:
         settings["SILL_WINDOWS"] = rule
-    settings["LD_PRELOAD"] = _preload(libraries.library(family), surroundings.get("LD_PRELOAD", ""))
+    settings["LD_PRELOAD"] = _preload(libraries.library(family, front), surroundings.get("LD_PRELOAD", ""))
     return settings
+
+
+def _front(target: programs.Program, surroundings: Mapping[str, str]) -> str:
+    """Which of Sill's libraries a program wants: that for coarrays if it has some."""
+    if target.coarrays == "static" and surroundings.get("PCAF_ENABLED") == "true":
+        raise SillError(
+            f"{target.path}: PCAF_ENABLED can't work, for OpenCoarrays is linked statically (as `caf` does); link "
+            "with: gfortran -fcoarray=lib PROGRAM.f90 -lcaf_openmpi (or -lcaf_mpich)"
+        )
+    return "sill-caf" if target.coarrays == "shared" else "sill"
 
 
 def _family(target: programs.Program, launcher: list[str], known: list[mpis.Mpi], direct: bool) -> str:
@@ -111,14 +122,16 @@ def _family(target: programs.Program, launcher: list[str], known: list[mpis.Mpi]
 def _preload(library: Path, already: str) -> str:
     """LD_PRELOAD with Sill behind what is there, so that a profiler sees the program's calls first."""
     words = [word for word in already.replace(":", " ").split() if word]
-    others = [word for word in words if Path(word).name.startswith("libsill-") and Path(word).name != library.name]
+    family = library.stem.rpartition("-")[2]
+    same = {f"libsill-{family}.so", f"libsill-caf-{family}.so"}
+    others = [word for word in words if Path(word).name.startswith("libsill-") and Path(word).name not in same]
     if others:
         raise SillError(f"LD_PRELOAD already has {others[0]}, of another MPI family: unset it")
     if any(char in str(library) for char in " :"):
         raise SillError(
             f"{library}: LD_PRELOAD can't name a path with spaces or colons; set SILL_LIBRARY_DIR to a link"
         )
-    kept = [word for word in words if Path(word).name != library.name]
+    kept = [word for word in words if Path(word).name not in same]
     return ":".join([*kept, str(library)])
 
 

@@ -29,6 +29,19 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Coarray:
+    """Which coarray a file holds. Sizes are bytes."""
+
+    name: str
+    program: str
+    image: int  # 0: of all images
+    images: int
+    size: int  # of one image
+    team: str  # numbers of the teams it was allocated in, "" for the initial one
+    state: str  # "fresh": not synced yet; "kept"; "freed": the program deallocated it
+
+
+@dataclass(frozen=True)
 class WindowFile:
     """A file that is a window, as its sidecar and the file system describe it. Sizes are bytes."""
 
@@ -44,6 +57,7 @@ class WindowFile:
     allocated: int | None  # blocks that the file system gave it
     resident: int | None
     dirty: int | None
+    coarray: Coarray | None = None
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -118,12 +132,18 @@ def _describe(data_path: str, sidecar: Path) -> WindowFile:
             created=created,
             last_sync=synced if synced - created >= _later(created) else None,
             unlink=bool(content["unlink"]),
+            coarray=_coarray(content["coarray"]) if "coarray" in content else None,
             **_measure(data_path, segments),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise SillError(
             f"{sidecar}: not a sidecar that this Sill reads ({error!r}); remove it if it is stale"
         ) from error
+
+
+def _coarray(record: dict) -> Coarray:
+    texts = {key: str(record[key]) for key in ("name", "program", "team", "state")}
+    return Coarray(**texts, **{key: int(record[key]) for key in ("image", "images", "size")})
 
 
 def _why_no_sidecar(path: str) -> str:

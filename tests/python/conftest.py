@@ -56,8 +56,9 @@ def stand_ins(compile_c, tmp_path_factory) -> Path:
     """A folder with a libsill-<family>.so for each family that does nothing: what is preloaded can be seen anyway."""
     folder = tmp_path_factory.mktemp("libraries")
     for family in mpis.FAMILIES:
-        library = compile_c("int sill_stand_in;\n", "-shared", "-fPIC", name=f"libsill-{family}.so")
-        library.rename(folder / library.name)
+        for front in ("sill", "sill-caf"):
+            library = compile_c("int sill_stand_in;\n", "-shared", "-fPIC", name=f"lib{front}-{family}.so")
+            library.rename(folder / library.name)
     return folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -116,3 +117,19 @@ def test_a_small_limit_of_files_is_warned_of(stand_ins, harness_environment):
     )  # fmt: skip
     (row,) = [row for row in json.loads(result.stdout) if row["item"] == "file size"]
     assert (row["verdict"], row["advice"]) == ("warn", "windows can't grow beyond it: ulimit -f unlimited")
+
+
+def test_a_wrapper_that_links_coarrays_statically_is_warned_of(tmp_path, monkeypatch):
+    for name, library in (("caf", "/usr/lib/libcaf_openmpi.a"), ("caf.mpich", "/usr/lib/libcaf_mpich.so")):
+        wrapper = tmp_path / name
+        wrapper.write_text(f"#!/bin/sh\necho gfortran -fcoarray=lib {library}\n")
+        wrapper.chmod(0o755)
+    broken = tmp_path / "caf.openmpi"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    static, failing, shared = doctor._coarrays()
+    assert (static.item, static.verdict) == ("caf", "warn")
+    assert "-lcaf_openmpi" in static.advice
+    assert (failing.item, failing.verdict) == ("caf.openmpi", "warn")
+    assert (shared.item, shared.verdict, shared.advice) == ("caf.mpich", "ok", "")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from command_support import EVERY_MPI, MPIS, launcher, run_job
-from sill import run
+from sill import programs, run
 from sill.errors import SillError
 
 
@@ -98,6 +98,22 @@ def test_sill_is_preloaded_once(stand_ins, monkeypatch):
     library = str(stand_ins / "libsill-mpich.so")
     settings = run.program_environment("mpich", None, None, {"LD_PRELOAD": library})
     assert settings["LD_PRELOAD"] == library
+
+
+def test_coarrays_get_their_own_library_and_variables(stand_ins, monkeypatch):
+    """The library for coarrays stands for the plain one, too."""
+    monkeypatch.setenv("SILL_LIBRARY_DIR", str(stand_ins))
+    surroundings = {"LD_PRELOAD": str(stand_ins / "libsill-mpich.so"), "PCAF_ENABLED": "true", "PCAF": "no variable"}
+    settings = run.program_environment("mpich", None, None, surroundings, "sill-caf")
+    assert settings == {"LD_PRELOAD": str(stand_ins / "libsill-caf-mpich.so"), "PCAF_ENABLED": "true"}
+
+
+def test_coarrays_linked_statically_cannot_be_kept():
+    target = programs.Program("/a/program", "/a/program", "mpich", coarrays="static")
+    assert run._front(target, {}) == "sill"
+    assert run._front(programs.Program("/a/program", "/a/program", "mpich", coarrays="shared"), {}) == "sill-caf"
+    with pytest.raises(SillError, match="OpenCoarrays is linked statically"):
+        run._front(target, {"PCAF_ENABLED": "true"})
 
 
 def test_another_familys_preload_is_refused(stand_ins, monkeypatch):

@@ -251,3 +251,19 @@ def test_show_says_why_a_file_is_no_window(sill, tmp_path):
         assert result.returncode == 1
         assert text in result.stderr
         assert result.stderr.count("\n") == 1
+
+
+def test_show_names_the_coarray(window, sill):
+    file = window("OpenCoarrays_m.x.2", segments=((1, 0, 2 * PAGE),))
+    beside = file.with_name(f"{file.name}.sill")
+    content = json.loads(beside.read_text())
+    record = {"program": "heat", "build": "", "name": "m::x", "team": "", "size": 2 * PAGE, "image": 2, "images": 4}
+    beside.write_text(json.dumps({**content, "coarray": {**record, "state": "kept"}}))
+    shown = sill("show", file).stdout
+    assert "m::x" in shown
+    assert "heat" in shown
+    assert "2 of 4" in shown
+    assert "m::x" in sill("ls", file.parent).stdout
+    beside.write_text(json.dumps({**content, "coarray": {"name": "m::x"}}))
+    with pytest.raises(SillError, match="not a sidecar that this Sill reads"):
+        sidecar.window_file(file)

@@ -81,7 +81,9 @@ def _run(
     folder, options = results or places.results_folder(), {"quick": quick, "null": null, "mpiexec": mpiexec}
     bad = False
     for s in loaded:
-        chosen = found if s.every_mpi or mpi else [places.preferred(found)]
+        # Coarray programs are there for those MPIs only that OpenCoarrays is installed for.
+        able = found if mpi else [t for t in found if not s.program or t.program(s.program)] or found
+        chosen = able if s.every_mpi or mpi else [places.preferred(able)]
         base = (store or places.store_folder(build)).absolute()
         try:
             with devices.places(s.places, given, base) as made:

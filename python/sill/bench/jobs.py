@@ -55,7 +55,8 @@ class Job:
     def _variables(self, limit: Limit) -> dict[str, str]:
         variables = {"SILL_CONFIG": os.devnull, "SILL_JOB_ID": "bench"}
         if self.variant.sill:
-            variables["LD_PRELOAD"] = str(self.target.library())
+            program = None if self.variant.command else self.target.program(self.scenario.program)
+            variables["LD_PRELOAD"] = str(self.target.library(program))
         if self.variant.rule:
             variables["SILL_WINDOWS"] = self._filled(self.variant.rule)
         own = {**self.scenario.environment, **self.variant.environment}
@@ -133,7 +134,11 @@ def check_variant(job: Job, found: dict[str, Any]) -> None:
 
 def _environment(target: Target) -> dict[str, str]:
     """This environment without what would change a variant: rules and settings of the user, other preloaded tools."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("SILL_") and key != "LD_PRELOAD"}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("SILL_", "PCAF_")) and key != "LD_PRELOAD"
+    }
     return {**kept, **target.environment}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .. import launchers, libraries, mpis, programs
+from .. import elf, launchers, libraries, mpis, programs
 from ..errors import SillError
 from ..mpis import CHECKOUT
 
@@ -37,11 +37,12 @@ class Target:
         crowded = ranks > len(os.sched_getaffinity(0))
         return [*self.launcher, *(self.oversubscribe if crowded else ()), "-n", str(ranks)]
 
-    def library(self) -> Path:
-        """What is preloaded."""
+    def library(self, program: Path | None = None) -> Path:
+        """What is preloaded, for a program with coarrays another library."""
+        front = "sill-caf" if program is not None and elf.coarrays(program) == "shared" else "sill"
         if self.libraries is None:
-            return libraries.library(self.family)
-        path = self.libraries / f"libsill-{self.family}.so"
+            return libraries.library(self.family, front)
+        path = self.libraries / f"lib{front}-{self.family}.so"
         if not path.is_file():
             raise SillError(f"{path} isn't built: run make first, or name another folder with --build")
         return path
