@@ -90,7 +90,9 @@ def mpis_needed(path: str | os.PathLike) -> dict[str, str | None]:
 
 def coarrays(path: str | os.PathLike) -> str | None:
     """How a program has its coarrays: "shared" with OpenCoarrays' shared library, "static" with OpenCoarrays' functions
-    in the program itself, None without any (or none that can be seen, in a stripped program)."""
+    in the program itself, None without any (or none that can be seen, in a stripped program or a script)."""
+    if not is_elf(path):
+        return None
     if any(needed.name.startswith("libcaf_") for needed in closure(path)):
         return "shared"
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
