@@ -8,6 +8,7 @@
 #include <random>
 
 #include "storage/page_cache.hpp"
+#include "unit/support/advice.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
 #include "unit/support/sources.hpp"
@@ -213,6 +214,38 @@ TEST(Mapping, AnonymousMemoryIsSharedThroughItsPath) {
   EXPECT_TRUE(source.value().lock(0, page_size()).ok());
   EXPECT_TRUE(source.value().sync_folder().ok());
   EXPECT_TRUE(source.value().remove().ok());
+}
+
+TEST(Mapping, LargePagesFitLongMappingsThatAreCongruent) {
+  auto* const address = reinterpret_cast<std::byte*>(6 * large_page);
+  EXPECT_TRUE(takes_large_pages(address, long_mapping, 0));
+  EXPECT_TRUE(takes_large_pages(address + page_size(), long_mapping, 4 * large_page + page_size()));
+  EXPECT_FALSE(takes_large_pages(address, long_mapping - 1, 0));
+  EXPECT_FALSE(takes_large_pages(address + page_size(), long_mapping, 0));
+}
+
+TEST(Mapping, LargePagesAreAskedForUnlessTheAccessIsRandom) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, page_size());
+  const Region region = map(source, 0, page_size());
+  ASSERT_TRUE(advise(region.data(), page_size(), {access_none, true}).ok());
+  if (!test::has_flag(region.data(), page_size(), "hg")) GTEST_SKIP() << "a kernel without large pages";
+  ASSERT_TRUE(advise(region.data(), page_size(), {access_random, true}).ok());
+  EXPECT_FALSE(test::has_flag(region.data(), page_size(), "hg"));
+  EXPECT_TRUE(test::has_flag(region.data(), page_size(), "rr"));
+}
+
+TEST(Mapping, WhatIsCleanGoesOutOfMemory) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, 4 * page_size());
+  const Region region = map(source, 0, 4 * page_size());
+  region.data()[0] = std::byte{1};
+  if (dirty_bytes(source) == UINT64_MAX) GTEST_SKIP() << "the kernel doesn't tell what is in memory (cachestat)";
+  ASSERT_TRUE(sync_mapping(region.data(), 4 * page_size(), source.path()).ok());
+  EXPECT_GT(cache_use(source, 0, 4 * page_size())->resident, 0u);
+  forget_clean(region.data(), 4 * page_size(), source, 0);
+  EXPECT_EQ(cache_use(source, 0, 4 * page_size())->resident, 0u);
+  EXPECT_EQ(region.data()[0], std::byte{1}) << "and comes back";
 }
 
 }  // namespace

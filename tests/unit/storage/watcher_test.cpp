@@ -7,13 +7,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <string>
 
 #include "storage/mapping.hpp"
 #include "storage/page_cache.hpp"
+#include "unit/support/advice.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/sources.hpp"
 
@@ -23,22 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t bytes = std::size_t{1} << 30;
-
-// Whether the kernel was told of random access for any part of [begin, begin + bytes): "rr" of /proc/self/smaps.
-bool advised_random(const std::byte* begin) {
-  std::ifstream maps("/proc/self/smaps");
-  bool inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t from = 0;
-    char dash = 0;
-    std::istringstream start(line);
-    if (line.find('-') < line.find(' ') && start >> std::hex >> from >> dash)
-      inside =
-          from >= reinterpret_cast<std::uintptr_t>(begin) && from < reinterpret_cast<std::uintptr_t>(begin) + bytes;
-    if (inside && line.starts_with("VmFlags:") && line.find(" rr") != line.npos) return true;
-  }
-  return false;
-}
 
 class WatcherTest : public testing::Test {
  protected:
@@ -54,7 +37,7 @@ class WatcherTest : public testing::Test {
     volatile std::byte* pages = region_.data();
     for (unsigned turn = 1; std::chrono::steady_clock::now() < end; ++turn) {
       (void)pages[random() % bytes];
-      if (turn % 8 == 0 && advised_random(region_.data())) return true;
+      if (turn % 8 == 0 && test::has_flag(region_.data(), bytes, "rr")) return true;
       if (turn % 64 == 0) forget_pages();
     }
     return false;
