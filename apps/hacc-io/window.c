@@ -27,6 +27,7 @@ static void open_window(const char* path, const struct share* share, bool create
   MPI_Info info = app_file_info(path);
   file.share = share;
   APP_TRY(MPI_Info_set(info, SILL_ALLOC_LAYOUT, "overlap"));
+  APP_TRY(MPI_Info_set(info, SILL_ACCESS_STYLE, "write_mostly")); /* stored once between two syncs: may go out early */
   APP_TRY(MPI_Info_set(info, SILL_ALLOC_UNLINK, keep ? "false" : "true"));
   APP_TRY(MPI_Win_allocate((MPI_Aint)file_bytes(share), 1, info, share->comm, &file.base, &file.window));
   APP_TRY(MPI_Info_free(&info));

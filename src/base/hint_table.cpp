@@ -317,7 +317,8 @@ const std::array<HintRow, 17> rows = {{
      .default_value = "true",
      .unit = "",
      .aliases = {},
-     .help = "Start to write what was filled before the next sync, in segments of 64 MiB and more on files.",
+     .help = "Write out what was filled before the next sync: beyond memory, or if access_style is write_once, "
+             "write_mostly or sequential.",
      .collective = false,
      .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.write_behind); },
      .format = [](const Hints& hints) { return name_of(boolean_names, hints.write_behind); }},

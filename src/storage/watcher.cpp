@@ -300,12 +300,12 @@ Watch::Watch(std::byte* address, std::size_t length, const Source& source, std::
   if (length < long_mapping || !(care.learn || care.write_behind)) return;
   const bool fits = fits_in_memory(care.node_bytes);
   const bool learn = care.learn && !fits;
-  if (!(learn || care.write_behind)) return;
+  const bool behind = care.write_behind && (care.write_mostly || !fits);
+  if (!(learn || behind)) return;
   std::unique_ptr<Watched, Forget> watched(
       new Watched{address, length, &source, offset, chunk_bytes(length), care.large_pages, {}, {}});
   if (learn) watched->pieces = pieces_of(*watched);
-  // What is filled before the first sync is often only made ready. Beyond memory it must be written out in any case.
-  if (care.write_behind) watched->behind.emplace(watched->chunks(), fits ? 1 : 0);
+  if (behind) watched->behind.emplace(watched->chunks());
   watcher().add(watched.get());
   watched_ = std::move(watched);
 }

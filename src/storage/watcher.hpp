@@ -13,7 +13,8 @@ namespace sill::storage {
 // What is done for a mapping.
 struct Care {
   bool learn = false;            // advise the kernel, if the bytes below don't fit into memory
-  bool write_behind = false;     // write out what is full
+  bool write_behind = false;     // write out what is full, if the bytes below don't fit into memory ...
+  bool write_mostly = false;     // ... or even if they do
   bool large_pages = false;      // as the mapping was advised so far
   std::uint64_t node_bytes = 0;  // of this mapping and its sisters on the node
 };

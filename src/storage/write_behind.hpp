@@ -26,8 +26,7 @@ class WriteBehind {
     std::uint64_t dirty;  // of them
   };
 
-  // Begins after `rests` syncs.
-  WriteBehind(std::size_t chunks, unsigned rests) : states_(chunks, State::open), rests_(rests) {}
+  explicit WriteBehind(std::size_t chunks) : states_(chunks, State::open) {}
 
   // Takes a sample, `seconds` after the last one; returns what is to be written out now.
   std::vector<Run> look(std::span<const Chunk> chunks, double seconds);
@@ -48,7 +47,7 @@ class WriteBehind {
   std::vector<State> states_;
   std::size_t written_ = 0;  // chunks since the last sync
   std::size_t wasted_ = 0;   // of those, dirty again
-  unsigned rests_;           // syncs to go without
+  unsigned rests_ = 0;       // syncs to go without
   unsigned next_rests_ = 1;
 };
 

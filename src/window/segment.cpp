@@ -65,6 +65,8 @@ void StoredSegment::watch(const WindowHints& hints, std::uint64_t node_bytes) {
   storage::Care care;
   care.learn = hints.learn && hints.access_style == access_none;
   care.write_behind = hints.write_behind && !(hints.access_style & access_random);
+  // Whether what is stored will be stored again before the next sync, faults don't tell.
+  care.write_mostly = hints.access_style & (access_write_once | access_write_mostly | access_sequential);
   care.large_pages = usage_of(hints, pages).large_pages;
   care.node_bytes = node_bytes;
   watch_ = storage::Watch(pages.address, pages.length, source_, pages.offset, care);

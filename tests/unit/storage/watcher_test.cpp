@@ -71,8 +71,7 @@ TEST_F(WatcherTest, LeavesAloneWhatFitsIntoMemory) {
 }
 
 TEST_F(WatcherTest, WritesBehindWhatIsFilled) {
-  Watch watch(region_.data(), bytes, source_, 0, {.write_behind = true});
-  watch.synced();
+  const Watch watch(region_.data(), bytes, source_, 0, {.write_behind = true, .write_mostly = true});
   const auto dirty = [&] { return cache_use(source_, 0, bytes).value_or(CacheUse{}).dirty; };
   if (!cache_use(source_, 0, bytes)) GTEST_SKIP() << "the kernel doesn't tell what is dirty (cachestat)";
   constexpr std::size_t filled = bytes / 2;

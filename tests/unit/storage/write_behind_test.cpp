@@ -42,7 +42,7 @@ class WriteBehindTest : public testing::Test {
   }
 
   std::vector<WriteBehind::Chunk> chunks_ = std::vector<WriteBehind::Chunk>(8, {chunk, 0});
-  WriteBehind behind_{8, 0};
+  WriteBehind behind_{8};
 };
 
 TEST_F(WriteBehindTest, WritesWhatWasFullInTheSampleBefore) {
@@ -90,15 +90,6 @@ TEST_F(WriteBehindTest, GoesOnWithProgramsThatWriteOnce) {
   for (int turn = 0; turn < 10; ++turn) {
     fill(0, 8);
     EXPECT_EQ(look() + look(), 8u) << turn;
-    sync();
-  }
-}
-
-TEST_F(WriteBehindTest, WaitsForSoManySyncs) {
-  behind_ = WriteBehind(8, 2);
-  for (const std::size_t written : {0, 0, 8}) {
-    fill(0, 8);
-    EXPECT_EQ(look() + look(), written);
     sync();
   }
 }
