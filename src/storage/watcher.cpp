@@ -113,7 +113,7 @@ bool write_out(const Watched& watched, std::size_t first, std::size_t last) {
   const auto begin = static_cast<off64_t>(watched.offset + watched.begin(first));
   const auto length = static_cast<off64_t>(watched.bytes(first, last));
   if (::sync_file_range(watched.source->fd(), begin, length, SYNC_FILE_RANGE_WRITE) == 0 || errno == EINTR) return true;
-  log(LogLevel::debug, watched.source->path() + ": no writing behind: " + std::strerror(errno));
+  log(LogLevel::debug, watched.source->path() + ": writing out ahead of a sync: " + std::strerror(errno));
   return false;
 }
 
@@ -181,8 +181,7 @@ Sample take_sample(Watched& watched) {
 }
 
 // Whether a sample would be of use.
-bool worth_a_look(Watched& watched) {
-  if (watched.behind && watched.synced.exchange(false)) watched.behind->synced();
+bool worth_a_look(const Watched& watched) {
   return !watched.blind && (!watched.pieces.empty() || (watched.behind && !watched.behind->rests()));
 }
 
@@ -252,6 +251,7 @@ class Watcher {
       last = Clock::now();
       Clock::duration work{};
       for (Watched* watched : all_) {
+        if (watched->behind && watched->synced.exchange(false)) watched->behind->synced();
         if (!worth_a_look(*watched)) continue;
         const auto begin = Clock::now();
         const Sample sample = take_sample(*watched);
@@ -297,10 +297,10 @@ std::vector<Watched::Piece> pieces_of(const Watched& watched) {
 }  // namespace
 
 Watch::Watch(std::byte* address, std::size_t length, const Source& source, std::uint64_t offset, const Care& care) {
-  if (length < long_mapping || !(care.learn || care.write_behind)) return;
+  if (length == 0) return;
   const bool fits = fits_in_memory(care.node_bytes);
   const bool learn = care.learn && !fits;
-  const bool behind = care.write_behind && (care.write_mostly || !fits);
+  const bool behind = care.write_behind && length >= long_mapping && (care.write_mostly || !fits);
   if (!(learn || behind)) return;
   std::unique_ptr<Watched, Forget> watched(
       new Watched{address, length, &source, offset, chunk_bytes(length), care.large_pages, {}, {}});

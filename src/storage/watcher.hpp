@@ -1,7 +1,7 @@
 #pragma once
-// Long mappings are watched. Those larger than the memory learn from their own faults which advice the kernel needs;
-// what a program has filled is written out before the next sync. One thread for each process looks at them now and
-// then, as long as there is such a mapping and pages fault.
+// Mappings that don't fit into memory learn from their own faults which advice the kernel needs; what a program has
+// filled of long ones is written out before the next sync. One thread for each process looks at them now and then, as
+// long as there is such a mapping and pages fault.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@ struct Care {
 };
 
 // While it lives, the mapping of [offset, offset + length) of the source at `address` is watched; it must stay mapped
-// that long. Short mappings are not. Thread-safe.
+// that long. Thread-safe.
 class Watch {
  public:
   Watch() = default;

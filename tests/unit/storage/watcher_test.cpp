@@ -31,13 +31,13 @@ class WatcherTest : public testing::Test {
   void TearDown() override { ASSERT_EQ(::unsetenv("SILL_MEMORY_LIMIT"), 0); }
 
   // Touches single pages at random places until the kernel has been told, or the time is up.
-  bool touch_until_advised(std::chrono::seconds limit) {
+  bool touch_until_advised(std::chrono::seconds limit, std::size_t length = bytes) {
     std::mt19937_64 random(3);
     const auto end = std::chrono::steady_clock::now() + limit;
     volatile std::byte* pages = region_.data();
     for (unsigned turn = 1; std::chrono::steady_clock::now() < end; ++turn) {
-      (void)pages[random() % bytes];
-      if (turn % 8 == 0 && test::has_flag(region_.data(), bytes, "rr")) return true;
+      (void)pages[random() % length];
+      if (turn % 8 == 0 && test::has_flag(region_.data(), length, "rr")) return true;
       if (turn % 64 == 0) forget_pages();
     }
     return false;
@@ -62,6 +62,13 @@ TEST_F(WatcherTest, TellsTheKernelOfRandomAccess) {
   limit_memory(bytes / 4);
   const Watch watch(region_.data(), bytes, source_, 0, {.learn = true, .node_bytes = bytes});
   EXPECT_TRUE(touch_until_advised(30s));
+}
+
+TEST_F(WatcherTest, ShortMappingsLearnToo) {
+  limit_memory(bytes / 4);
+  constexpr std::size_t length = long_mapping - (4u << 20);
+  const Watch watch(region_.data(), length, source_, 0, {.learn = true, .node_bytes = bytes});
+  EXPECT_TRUE(touch_until_advised(30s, length));
 }
 
 TEST_F(WatcherTest, LeavesAloneWhatFitsIntoMemory) {
