@@ -15,6 +15,7 @@ endforeach()
 
 function(sill_coarray_program name)
   cmake_parse_arguments(arg "LINK_SILL" "" "FLAGS" ${ARGN})
+  sill_absolute(sources ${arg_UNPARSED_ARGUMENTS})
   set(outputs "")
   foreach(mpi IN LISTS SILL_COARRAY_MPIS)
     set(output ${PROJECT_BINARY_DIR}/bin/${mpi}/${name})
@@ -25,11 +26,6 @@ function(sill_coarray_program name)
       set(depends sill-caf-${SILL_MPI_${mpi}_FAMILY})
       set(link -L${PROJECT_BINARY_DIR}/lib -Wl,-rpath,${PROJECT_BINARY_DIR}/lib -l${depends})
     endif()
-    set(sources "")
-    foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
-      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-      list(APPEND sources ${source})
-    endforeach()
     add_custom_command(
       OUTPUT ${output}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin/${mpi} ${modules}

@@ -22,11 +22,22 @@ if(NOT SILL_FAMILIES)
 endif()
 message(STATUS "MPI families: ${SILL_FAMILIES}; MPIs: ${SILL_MPIS}")
 
+# sill_absolute(RESULT PATHS...): paths given relative to the caller's folder.
+function(sill_absolute result)
+  set(paths "")
+  foreach(path IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH path BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    list(APPEND paths ${path})
+  endforeach()
+  set(${result} ${paths} PARENT_SCOPE)
+endfunction()
+
 # sill_mpi_program(NAME SOURCES... [LINK_SILL] [FLAGS ...] [HEADERS ...]): the program under every MPI found, as
 # build/bin/<mpi>/NAME. Sources ending in .f90 use the Fortran wrapper. LINK_SILL links the family's library, otherwise
 # only sill.h's folder is given. HEADERS: others than those beside the sources.
 function(sill_mpi_program name)
   cmake_parse_arguments(arg "LINK_SILL" "" "FLAGS;HEADERS" ${ARGN})
+  sill_absolute(sources ${arg_UNPARSED_ARGUMENTS})
   foreach(mpi IN LISTS SILL_MPIS)
     set(compiler ${SILL_MPI_${mpi}_CC})
     set(language -std=c11)
@@ -47,11 +58,6 @@ function(sill_mpi_program name)
           -Wl,--no-as-needed -lsill-${family})
       set(depends sill-${family})
     endif()
-    set(sources "")
-    foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
-      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-      list(APPEND sources ${source})
-    endforeach()
     file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h ${PROJECT_SOURCE_DIR}/include/sill/*.h
          ${PROJECT_SOURCE_DIR}/include/sill/*.f90)
     add_custom_command(
