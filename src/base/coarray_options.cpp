@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 
 #include "base/text.hpp"
+#include "base/values.hpp"
 
 namespace sill {
 namespace {
 
-Status bad(std::string reason) { return {Cause::bad_hint, std::move(reason)}; }
+using values::bad;
+using values::read_whole;
 
 Status read_flag(std::string_view value, bool& result) {
   if (value != "true" && value != "false") return bad("expected true or false");
@@ -19,22 +20,11 @@ Status read_flag(std::string_view value, bool& result) {
 }
 
 template <class Number>
-Status read_whole(std::string_view value, Number low, Number& result) {
-  Number number = 0;
-  const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error == std::errc::result_out_of_range) return bad("is too large");
-  if (error != std::errc() || stop != value.data() + value.size()) return bad("expected a whole number, not negative");
-  if (number < low) return bad("must be at least " + std::to_string(low));
-  result = number;
-  return {};
-}
+constexpr Number any = std::numeric_limits<Number>::max();
 
-// Sizes go into files, which end at the largest off_t.
 Status read_size(std::string_view value, std::optional<std::uint64_t>& result) {
   std::uint64_t size = 0;
-  Status status = read_whole<std::uint64_t>(value, 1, size);
-  if (status.ok() && size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-    return bad("is too large");
+  Status status = read_whole(value, std::uint64_t{1}, values::largest_offset, size);
   if (status.ok()) result = size;
   return status;
 }
@@ -68,7 +58,7 @@ constexpr CoarrayOptionRow rows[] = {
     {"PCAF_SYNCFREQ", "whole number", "0", "ms",
      "least time between two syncs to storage; 0: at every sync all and sync images",
      [](std::string_view value, CoarrayOptions& options) {
-       return read_whole<std::uint64_t>(value, 0, options.sync_interval_ms);
+       return read_whole(value, std::uint64_t{0}, any<std::uint64_t>, options.sync_interval_ms);
      }},
     {"PCAF_SEGSIZE", "whole number", "", "bytes",
      "segment size of other implementations; checked, but of no effect: Sill writes what is dirty, page by page",
@@ -78,7 +68,7 @@ constexpr CoarrayOptionRow rows[] = {
     {"PCAF_STRIPECOUNT", "whole number", "", "", "devices that new files are spread over, where the file system can",
      [](std::string_view value, CoarrayOptions& options) {
        unsigned count = 0;
-       Status status = read_whole<unsigned>(value, 1, count);
+       Status status = read_whole(value, 1u, any<unsigned>, count);
        if (status.ok()) options.stripe_count = count;
        return status;
      }},

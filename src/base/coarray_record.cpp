@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "base/values.hpp"
 
 namespace sill {
 namespace {
@@ -69,15 +70,6 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-bool set_state(CoarrayRecord& record, const std::string& value) {
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (states[i] != value) continue;
-    record.state = static_cast<CoarrayRecord::State>(i);
-    return true;
-  }
-  return false;
-}
-
 bool read_field(Reader& reader, const std::string& name, CoarrayRecord& record) {
   for (const auto& [field, to] : {std::pair("program", &record.program), std::pair("build", &record.build),
                                   std::pair("name", &record.name), std::pair("team", &record.team)})
@@ -94,7 +86,7 @@ bool read_field(Reader& reader, const std::string& name, CoarrayRecord& record) 
       return value.has_value();
     }
   const auto value = name == "state" ? reader.string() : std::nullopt;
-  return value && set_state(record, *value);
+  return value && values::read_name(*value, states, record.state).ok();
 }
 
 struct Found {
@@ -127,7 +119,7 @@ std::string to_json(const CoarrayRecord& record) {
          ", \"name\": " + json_string(record.name) + ", \"team\": " + json_string(record.team) +
          ", \"size\": " + std::to_string(record.size) + ", \"image\": " + std::to_string(record.image) +
          ", \"images\": " + std::to_string(record.images) +
-         ", \"state\": " + json_string(states[static_cast<std::size_t>(record.state)]) + "}";
+         ", \"state\": " + json_string(values::name_of(states, record.state)) + "}";
 }
 
 Result<CoarrayRecord> find_coarray_record(std::string_view sidecar) {

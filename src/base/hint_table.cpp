@@ -23,22 +23,6 @@ constexpr std::array<std::string_view, 2> layout_names = {"consecutive", "overla
 constexpr std::array<std::string_view, 7> style_names = {
     "read_once", "write_once", "read_mostly", "write_mostly", "sequential", "reverse_sequential", "random"};
 
-// A whole number of at least `low`, and nothing behind it.
-template <class Number>
-Status read_whole(std::string_view value, Number low, Number high, Number& result) {
-  Number number = 0;
-  const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, number);
-  if (error == std::errc::invalid_argument || value.empty()) return bad("expected a whole number, not negative");
-  if (error == std::errc::result_out_of_range || number > high) return bad("is above " + std::to_string(high));
-  if (stop != end) return bad("has something other than digits in it");
-  if (number < low) return bad("must be at least " + std::to_string(low));
-  result = number;
-  return {};
-}
-
-// Files end at the largest off_t.
-constexpr std::uint64_t largest_offset = std::numeric_limits<std::int64_t>::max();
 constexpr unsigned largest_count = std::numeric_limits<int>::max();
 
 Status read_factor(std::string_view value, Factor& result) {

@@ -53,10 +53,6 @@ const std::array<SplitRow, 2> rows = {{
 
 std::span<const SplitRow> split_hint_table() { return rows; }
 
-bool is_split_hint(const std::string& key) {
-  return std::ranges::any_of(rows, [&](const SplitRow& row) { return row.key == key; });
-}
-
 Result<SplitHints> parse_split_hints(const HintPairs& pairs) {
   SplitHints hints;
   for (const auto& [key, value] : pairs) {

@@ -18,7 +18,6 @@ struct SplitHints {
 
 using SplitRow = RowOf<SplitHints>;
 std::span<const SplitRow> split_hint_table();
-bool is_split_hint(const std::string& key);
 
 // Typed hints from pairs. Unknown keys are ignored; a bad value is an error that names key, value and reason.
 Result<SplitHints> parse_split_hints(const HintPairs& pairs);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "base/mounts.hpp"
 #include "base/text.hpp"
 
 namespace sill::storage {
@@ -71,39 +72,13 @@ std::optional<Bytes> left_in(const std::string& folder, const Version& version) 
   return *limit - std::min(used, *limit);
 }
 
-// mountinfo writes blanks and backslashes as \040 and the like.
-std::string unescape(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    int code = 0;
-    if (text[i] == '\\' && i + 3 < text.size() &&
-        std::from_chars(&text[i + 1], &text[i + 4], code, 8).ptr == &text[i + 4]) {
-      plain += static_cast<char>(code);
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
-
-struct Mount {
-  std::string group;  // the group that is seen at `folder`
-  std::string folder;
-};
-
 // Where the memory controller of this version is mounted.
 std::optional<Mount> find_mount(const std::string& mountinfo, const Version& version) {
   for (const std::string_view line : split(mountinfo, '\n')) {
-    const std::size_t dash = line.find(" - ");
-    if (dash == line.npos) continue;
-    const auto left = split(line.substr(0, dash), ' ');
-    const auto right = split(line.substr(dash + 3), ' ');
-    if (left.size() < 5 || right.size() < 3 || right[0] != version.file_system) continue;
-    const auto options = split(right[2], ',');
-    const bool has_memory = std::ranges::find(options, "memory") != options.end();
-    if (version.file_system == "cgroup" && !has_memory) continue;
-    return Mount{unescape(left[3]), unescape(left[4])};
+    auto mount = parse_mount(line);
+    if (!mount || mount->type != version.file_system) continue;
+    if (version.file_system == "cgroup" && !mount->has_option("memory")) continue;
+    return mount;
   }
   return std::nullopt;
 }
@@ -124,7 +99,7 @@ std::optional<std::string> find_group(const std::string& cgroups, const Version&
 // The group's path below the mount; "" (the mount itself) where a container shows no more than that.
 std::string path_below(const std::string& group, const Mount& mount) {
   if (group.starts_with("/..")) return "";
-  const std::string prefix = mount.group == "/" ? "" : mount.group;
+  const std::string prefix = mount.root == "/" ? "" : mount.root;
   const bool inside = group.starts_with(prefix) && (group.size() == prefix.size() || group[prefix.size()] == '/');
   std::string below = inside ? group.substr(prefix.size()) : "";
   if (below == "/") below.clear();
@@ -137,7 +112,7 @@ std::optional<Bytes> left_in_groups(const std::string& root, const Version& vers
   if (!group || !mount) return std::nullopt;
   std::optional<Bytes> smallest;
   for (std::string below = path_below(*group, *mount);; below.resize(below.rfind('/'))) {
-    const auto left = left_in(root + mount->folder + below, version);
+    const auto left = left_in(root + mount->point + below, version);
     if (left) smallest = std::min(smallest.value_or(*left), *left);
     if (below.empty()) return smallest;
   }

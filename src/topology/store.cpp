@@ -82,7 +82,6 @@ Device find_device(unsigned major_number, unsigned minor_number) {
   const std::string numbers = std::to_string(major_number) + ":" + std::to_string(minor_number);
   const fs::path entry = fs::canonical("/sys/dev/block/" + numbers, error);
   if (error) return {};
-  // A partition's queue is that of its disk.
   const fs::path queue = (fs::exists(entry / "partition", error) ? entry.parent_path() : entry) / "queue";
   return {entry.filename(), entry, queue, read_flag(queue / "rotational"), read_flag(queue / "dax")};
 }

@@ -1,4 +1,3 @@
-// A store as C has it.
 #include "topology/store_info.hpp"
 
 #include <algorithm>

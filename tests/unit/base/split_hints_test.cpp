@@ -45,10 +45,8 @@ TEST(SplitHints, TheTableHasHelpAndDefaultsOfTheStruct) {
   for (const SplitRow& row : split_hint_table()) {
     EXPECT_FALSE(row.help.empty() || row.values.empty()) << row.key;
     EXPECT_EQ(row.format({}), row.default_value) << row.key;
-    EXPECT_TRUE(is_split_hint(std::string(row.key)));
     EXPECT_EQ(find_hint(row.key), nullptr) << row.key << " is no hint of windows";
   }
-  EXPECT_FALSE(is_split_hint("alloc_type"));
 }
 
 TEST(SplitHints, DirectoriesAreExpandedLikeFileNames) {
