@@ -50,6 +50,11 @@ static size_t checksum_bytes(const struct near_file* file) {
   return near_units(file) * file->variables * sizeof *file->checksums;
 }
 
+struct near_range near_even_part(uint64_t total, int part, int parts) {
+  uint64_t each = total / (uint64_t)parts, more = total % (uint64_t)parts, number = (uint64_t)part;
+  return (struct near_range){number * each + (number < more ? number : more), each + (number < more ? 1 : 0)};
+}
+
 void near_lay_out(struct near_file* file) {
   file->records = 0;
   for (uint64_t i = 0; i < file->range_count; i++) file->records += file->ranges[i].count;
@@ -143,14 +148,14 @@ static bool take_rest(struct near_file* file, const struct head* head, const cha
   return true;
 }
 
-bool near_read_header(struct near_file* file, int fd, const char* path) {
+void near_read_header(struct near_file* file, int fd, const char* path) {
   struct head head;
   struct stat status;
   if (fstat(fd, &status) != 0) app_fail("%s: %s", path, strerror(errno));
   uint64_t length = (uint64_t)status.st_size;
-  if (length < sizeof head) return false;
+  if (length < sizeof head) app_fail("%s: not a neighborhood's file", path);
   near_read(fd, path, &head, sizeof head, 0);
-  if (memcmp(head.magic, magic, sizeof magic) != 0) return false;
+  if (memcmp(head.magic, magic, sizeof magic) != 0) app_fail("%s: not a neighborhood's file", path);
   if (!plausible(&head, length) || head.header_bytes < sizeof head + head.range_count * sizeof *file->ranges)
     app_fail("%s: its header is damaged", path);
   char* header = app_allocate(head.header_bytes);
@@ -169,7 +174,17 @@ bool near_read_header(struct near_file* file, int fd, const char* path) {
   free(header);
   if (length < near_bytes(file))
     app_fail("%s: has %" PRIu64 " bytes, its header says %" PRIu64, path, length, near_bytes(file));
-  return true;
+  if (!file->complete) app_fail("%s: a checkpoint that wasn't completed", path);
+}
+
+void near_check_set(const struct near_file* file, bool leads, const char* path) {
+  uint64_t set = file->set, mine = leads ? file->records : 0, all = 0;
+  APP_TRY(MPI_Bcast(&set, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD));
+  APP_TRY(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
+  if (set != file->set) app_fail("%s: of another checkpoint than rank 0's file", path);
+  if (all != file->total)
+    app_fail("%s: all files here hold %" PRIu64 " of %" PRIu64 " records; start a rank on every node that has one",
+             path, all, file->total);
 }
 
 /* --- bytes --- */

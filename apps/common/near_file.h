@@ -35,6 +35,9 @@ struct near_unit {
   uint64_t number, place, count; /* records */
 };
 
+/* Records of one of `parts` parts of all, as many in each; the first parts have one more. Local. */
+struct near_range near_even_part(uint64_t total, int part, int parts);
+
 /* Set `records` from the ranges, and make room for checksums, all 0. The file takes over `ranges`. Local. */
 void near_lay_out(struct near_file* file);
 void near_free(struct near_file* file);
@@ -56,9 +59,13 @@ uint64_t near_canonical_offset(const struct near_file* file, uint32_t variable, 
 /* Write the header with checksums, and make it and what was written before durable. Local. */
 void near_write_header(const struct near_file* file, int fd, const char* path);
 
-/* Read a header that says the file is as long as it is. False: that isn't one of this format. A header that is one but
- * doesn't fit its checksum, or the file's length, ends the app. Local. */
-bool near_read_header(struct near_file* file, int fd, const char* path);
+/* Read the header. A file of another format, one that wasn't completed, and a header that doesn't fit its checksum or
+ * the file's length end the app. Local. */
+void near_read_header(struct near_file* file, int fd, const char* path);
+
+/* All files must be of one set, and together hold all of it, else the app ends. One rank of each file `leads`.
+ * Collective over MPI_COMM_WORLD. */
+void near_check_set(const struct near_file* file, bool leads, const char* path);
 
 /* All of it, at an offset; whatever goes wrong ends the app. Local. */
 void near_write(int fd, const char* path, const void* bytes, uint64_t count, uint64_t offset);

@@ -35,7 +35,7 @@ static void name_file(struct checkpoint_file* file, const char* folder, const ch
 static struct checkpoint_file global_file(const struct layout* layout) {
   struct checkpoint_file file = {.near = false};
   struct near_range* range = app_allocate(sizeof *range);
-  *range = even_part(layout->particles, app_rank(), app_ranks());
+  *range = near_even_part(layout->particles, app_rank(), app_ranks());
   file.share = (struct share){MPI_COMM_WORLD, 0, layout->particles, range->first, range->count, range, 1};
   name_file(&file, layout->folder, "hacc-io.dat");
   return file;
@@ -81,7 +81,7 @@ struct checkpoint_file layout_for_checkpoint(const struct layout* layout) {
   struct share* share = &file.share;
   struct near_range* own = app_allocate(sizeof *own);
   struct near_range* all = app_allocate((size_t)ranks_of(share->comm) * sizeof *all);
-  *own = even_part(layout->particles, app_rank(), app_ranks());
+  *own = near_even_part(layout->particles, app_rank(), app_ranks());
   APP_TRY(MPI_Allgather(own, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, share->comm));
   file.format.total = layout->particles;
   file.format.chunk = layout->chunk;
@@ -93,39 +93,22 @@ struct checkpoint_file layout_for_checkpoint(const struct layout* layout) {
   share->ranges = own;
   share->range_count = 1;
   place(&file);
-  file.set = random_set();
+  file.format.set = random_set();
   return file;
 }
 
-/* Numbers of the header at the lowest rank of a file, to be shared: 0 ranges where there is no complete file. */
-struct found {
-  uint64_t records, range_count, chunk, set, total;
-};
-
-static struct found look(struct checkpoint_file* file) {
+/* The header of the file, which must be that of as many particles. */
+static void read_format(struct checkpoint_file* file, uint64_t particles) {
   struct near_file* format = &file->format;
   int fd = open(file->path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) app_fail("%s: %s", file->path, strerror(errno));
-  if (!near_read_header(format, fd, file->path)) app_fail("%s: not a neighborhood's file", file->path);
+  near_read_header(format, fd, file->path);
   close(fd);
-  if (!format->complete) app_fail("%s: a checkpoint that wasn't completed", file->path);
   bool same = format->variables == variables;
   for (int i = 0; same && i < variables; i++) same = format->value_bytes[i] == value_bytes(i);
   if (!same) app_fail("%s: not a checkpoint of particles", file->path);
-  return (struct found){format->records, format->range_count, format->chunk, format->set, format->total};
-}
-
-/* All files must be of one checkpoint, and together hold all of it. */
-static void check_set(const struct checkpoint_file* file, const struct found* found, uint64_t particles) {
-  uint64_t first_set = found->set, mine = rank_in(file->share.comm) == 0 ? found->records : 0, all = 0;
-  APP_TRY(MPI_Bcast(&first_set, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD));
-  APP_TRY(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
-  if (found->total != particles)
-    app_fail("%s: a checkpoint of %" PRIu64 " particles, not of %" PRIu64, file->path, found->total, particles);
-  if (found->set != first_set) app_fail("%s: of another checkpoint than rank 0's file", file->path);
-  if (all != particles)
-    app_fail("--near: %" PRIu64 " of %" PRIu64 " particles are in the files of these nodes; stage the others", all,
-             particles);
+  if (format->total != particles)
+    app_fail("%s: a checkpoint of %" PRIu64 " particles, not of %" PRIu64, file->path, format->total, particles);
 }
 
 /* Those of the file's ranges that lie in places first.. of the file. */
@@ -146,18 +129,9 @@ struct checkpoint_file layout_for_restart(const struct layout* layout) {
   struct share* share = &file.share;
   struct near_file* format = &file.format;
   int rank = rank_in(share->comm);
-  struct found found = {0};
-  if (rank == 0) found = look(&file);
-  APP_TRY(MPI_Bcast(&found, sizeof found / sizeof(uint64_t), MPI_UINT64_T, 0, share->comm));
-  check_set(&file, &found, layout->particles);
-  if (rank != 0) {
-    *format = (struct near_file){.total = found.total, .chunk = found.chunk, .range_count = found.range_count};
-    set_values(format);
-    format->ranges = app_allocate(found.range_count * sizeof *format->ranges);
-  }
-  APP_TRY(MPI_Bcast(format->ranges, (int)found.range_count * 2, MPI_UINT64_T, 0, share->comm));
-  if (rank != 0) near_lay_out(format);
-  struct near_range part = even_part(found.records, rank, ranks_of(share->comm));
+  read_format(&file, layout->particles);
+  near_check_set(format, rank == 0, file.path);
+  struct near_range part = near_even_part(format->records, rank, ranks_of(share->comm));
   share->count = part.count;
   place(&file);
   cut_ranges(share, format);
@@ -177,7 +151,6 @@ static void write_header(struct checkpoint_file* file, bool complete) {
   int fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) app_fail("%s: %s", file->path, strerror(errno));
   file->format.complete = complete;
-  file->format.set = file->set;
   near_write_header(&file->format, fd, file->path);
   if (close(fd) != 0) app_fail("%s: %s", file->path, strerror(errno));
 }
@@ -216,7 +189,7 @@ void layout_commit(struct checkpoint_file* file, const struct particles* particl
   APP_TRY(MPI_Gatherv(sums, mine, MPI_UINT64_T, file->format.checksums, counts, counts + ranks, MPI_UINT64_T, 0, comm));
   if (rank == 0) write_header(file, true);
   APP_TRY(MPI_Barrier(comm));
-  file->set++;
+  file->format.set++; /* that of the next checkpoint */
   free(counts);
   free(sums);
 }

@@ -9,9 +9,7 @@ struct checkpoint_file {
   char path[4096];
   struct share share;
   bool near;
-  /* Of a neighborhood: */
-  struct near_file format; /* checksums only at the lowest rank */
-  uint64_t set;            /* of the next checkpoint */
+  struct near_file format; /* of a neighborhood's file; checksums of a new checkpoint only at the lowest rank */
 };
 
 /* What the options say. */

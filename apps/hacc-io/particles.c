@@ -10,11 +10,6 @@
 enum { float_variables = 7, pid_variable = 7, block = 4096 };
 static const char* const names[variables] = {"xx", "yy", "zz", "vx", "vy", "vz", "phi", "pid", "mask"};
 
-struct near_range even_part(uint64_t total, int rank, int ranks) {
-  uint64_t each = total / (uint64_t)ranks, more = total % (uint64_t)ranks, number = (uint64_t)rank;
-  return (struct near_range){number * each + (number < more ? number : more), each + (number < more ? 1 : 0)};
-}
-
 size_t value_bytes(int variable) { return variable < float_variables ? 4 : variable == pid_variable ? 8 : 2; }
 
 uint64_t file_bytes(const struct share* share) { return share->header + share->total * particle_bytes; }

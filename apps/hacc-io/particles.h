@@ -28,9 +28,6 @@ struct particles {
   void* values[variables];
 };
 
-/* Particles of one rank where `total` are divided evenly: the first ranks have one more. */
-struct near_range even_part(uint64_t total, int rank, int ranks);
-
 /* Bytes of one value of a variable. */
 size_t value_bytes(int variable);
 

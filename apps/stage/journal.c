@@ -63,9 +63,8 @@ void journal_write(const struct copy* copy, uint64_t first, uint64_t count, cons
   near_write(copy->journal.fd, copy->journal.path, checksums, count * unit_bytes(copy), offset_of(copy, first));
 }
 
-void journal_close(struct copy* copy, bool keep) {
+void journal_close(struct copy* copy) {
   if (close(copy->journal.fd) != 0) app_fail("%s: %s", copy->journal.path, strerror(errno));
   APP_TRY(MPI_Barrier(copy->comm));
-  if (!keep && copy_rank(copy) == 0 && unlink(copy->journal.path) != 0)
-    app_fail("%s: %s", copy->journal.path, strerror(errno));
+  if (copy_rank(copy) == 0 && unlink(copy->journal.path) != 0) app_fail("%s: %s", copy->journal.path, strerror(errno));
 }

@@ -117,25 +117,11 @@ static void open_both(struct copy* copy, MPI_Comm sharing, uint64_t bytes) {
 
 /* --- out --- */
 
-/* The files must be of one set, and hold all of it. */
-static void check_set(const struct copy* copy) {
-  const struct near_file* format = &copy->format;
-  uint64_t set = format->set, mine = copy_rank(copy) == 0 ? format->records : 0, all = 0;
-  APP_TRY(MPI_Bcast(&set, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD));
-  APP_TRY(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
-  if (set != format->set) app_fail("%s: of another checkpoint than rank 0's file", copy->near);
-  if (all != format->total)
-    app_fail("%s: all files here hold %" PRIu64 " of %" PRIu64 " records; start a rank on every node that has one",
-             copy->near, all, format->total);
-}
-
 static void prepare_out(struct copy* copy) {
   name(copy->source, "%s", copy->near);
   copy->source_fd = open_file(copy->source, O_RDONLY);
-  if (!near_read_header(&copy->format, copy->source_fd, copy->source))
-    app_fail("%s: not a neighborhood's file", copy->source);
-  if (!copy->format.complete) app_fail("%s: a checkpoint that wasn't completed", copy->source);
-  check_set(copy);
+  near_read_header(&copy->format, copy->source_fd, copy->source);
+  near_check_set(&copy->format, copy_rank(copy) == 0, copy->source);
   name(copy->target, "%s.%016" PRIx64 ".part", copy->canonical, copy->format.set);
   open_both(copy, MPI_COMM_WORLD, copy->format.total * near_record_bytes(&copy->format));
 }
@@ -159,9 +145,7 @@ static void divide(struct copy* copy) {
   struct near_file* format = &copy->format;
   int ranks = 0;
   APP_TRY(MPI_Comm_size(copy->comm, &ranks));
-  uint64_t rank = (uint64_t)app_rank(), all = (uint64_t)app_ranks();
-  uint64_t each = format->total / all, more = format->total % all;
-  struct near_range own = {rank * each + (rank < more ? rank : more), each + (rank < more ? 1 : 0)};
+  struct near_range own = near_even_part(format->total, app_rank(), app_ranks());
   format->range_count = (uint64_t)ranks;
   format->ranges = app_allocate((size_t)ranks * sizeof own);
   APP_TRY(MPI_Allgather(&own, 2, MPI_UINT64_T, format->ranges, 2, MPI_UINT64_T, copy->comm));
@@ -198,7 +182,7 @@ static void complete_header(struct copy* copy) {
 
 /* --- both --- */
 
-/* The target gets its name, and the journal goes; or the journal alone, so that the next try begins anew. */
+/* The target gets its name, and the journal goes; or the journal alone goes, so that the next try begins anew. */
 static void finish(struct copy* copy, bool right) {
   int all_right = right ? 1 : 0;
   APP_TRY(MPI_Allreduce(MPI_IN_PLACE, &all_right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
@@ -210,7 +194,7 @@ static void finish(struct copy* copy, bool right) {
     sync_folder(copy->target);
   }
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
-  journal_close(copy, false);
+  journal_close(copy);
   if (close(copy->target_fd) != 0) app_fail("%s: %s", copy->target, strerror(errno));
   close(copy->source_fd);
   near_free(&copy->format);

@@ -36,8 +36,8 @@ void journal_read(const struct copy* copy, uint64_t first, uint64_t count, uint6
 /* Note units as done; call it when their bytes are durable. Local. */
 void journal_write(const struct copy* copy, uint64_t first, uint64_t count, const uint64_t* checksums);
 
-/* Close it, and remove it unless it is still of use. Collective over the neighborhood. */
-void journal_close(struct copy* copy, bool keep);
+/* Close and remove it. Collective over the neighborhood. */
+void journal_close(struct copy* copy);
 
 /* Copy what isn't done; a unit that doesn't fit its checksum ends the app. Returns the bytes that this rank copied.
  * Collective over MPI_COMM_WORLD. */
@@ -47,7 +47,7 @@ uint64_t copy_units(struct copy* copy);
  * MPI_COMM_WORLD. */
 bool copy_right(struct copy* copy);
 
-/* Ranks of the neighborhood. Local. */
+/* This rank in the neighborhood. Local. */
 int copy_rank(const struct copy* copy);
 
 #endif
