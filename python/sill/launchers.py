@@ -18,6 +18,13 @@ _ANY_RANK_VARIABLES = ("PMIX_RANK", "PALS_RANKID", "FLUX_TASK_RANK")
 _PARENTS = ("hydra", "mpiexec", "mpirun", "orted", "orterun", "prted", "prte", "prun", "prterun")
 
 
+def known_with(launcher: str | None) -> list[mpis.Mpi]:
+    """The MPIs of this machine, and first that of a launcher, wherever it is installed."""
+    path = shutil.which(launcher) if launcher else None
+    own = [os.path.abspath(path), os.path.realpath(path)] if path else []
+    return mpis.find(str(Path(name).parents[1]) for name in own)
+
+
 def mpi_of(launcher: str, known: list[mpis.Mpi]) -> mpis.Mpi | None:
     """The MPI that a launcher belongs to; None for launchers of batch systems."""
     path = shutil.which(launcher)

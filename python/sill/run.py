@@ -27,10 +27,10 @@ def command(
     program alone gets LD_PRELOAD, from `env` behind the launcher, which works on every node and with every launcher.
     """
     target = programs.find(program[0])
-    known = mpis.find()
     launcher = shlex.split(mpiexec) if mpiexec else []
     if launcher and shutil.which(launcher[0]) is None:
         raise SillError(f"{launcher[0]}: no such launcher; give its path with --mpiexec", 127)
+    known = launchers.known_with(launcher[0] if launcher else None)
     direct = ranks is None and not launcher
     family = _family(target, launcher, known, direct)
     if not launcher and not direct:

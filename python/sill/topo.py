@@ -22,10 +22,10 @@ _SONAMES = {"mpich": "libmpi.so.12", "ompi": "libmpi.so.40", "mpiabi": "libmpi_a
 
 def ranks_command(options: Sequence[str], ranks: int | None, mpiexec: str | None) -> list[str]:
     """The command line that asks on every rank; below a launcher (neither is given) it is that of this very rank."""
-    known = mpis.find()
     words = shlex.split(mpiexec) if mpiexec else []
     if words and shutil.which(words[0]) is None:
         raise SillError(f"{words[0]}: no such launcher; give its path with --mpiexec", 127)
+    known = launchers.known_with(words[0] if words else None)
     if not words and ranks is not None:
         words = [_usual_launcher(known)]
     mpi = launchers.mpi_of(words[0], known) if words else launchers.mpi_above(known)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_support import MPIS, ROOT, mpis
+from sill import launchers
 
 MPICH = '#define MPICH_VERSION "{version}"\n'
 OMPI = "#define OMPI_MAJOR_VERSION {}\n#define OMPI_MINOR_VERSION {}\n#define OMPI_RELEASE_VERSION {}\n"
@@ -54,6 +55,15 @@ def test_both_abis_of_one_prefix_are_two_mpis_with_one_launcher(prefix):
     assert (one.name, one.family) == ("mpich5", "mpich")
     assert (two.name, two.family) == ("mpich5abi", "mpiabi")
     assert one.mpiexec == two.mpiexec == f"{root}/bin/mpiexec"
+
+
+def test_the_mpi_of_a_launcher_is_found_wherever_it_is(prefix, tmp_path):
+    root = prefix("elsewhere", MPICH.format(version="5.0.1"), "libmpi.so.12")
+    for launcher in (tmp_path / "mpiexec", Path(root) / "bin" / "mpiexec"):
+        if not launcher.exists():
+            launcher.symlink_to(f"{root}/bin/mpiexec")
+        assert launchers.mpi_of(str(launcher), launchers.known_with(str(launcher))).prefix == root
+    assert launchers.known_with(None) == launchers.known_with("no-such-launcher") == []
 
 
 def test_a_second_release_of_a_major_version_gets_another_name(prefix):

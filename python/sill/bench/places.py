@@ -102,10 +102,11 @@ def targets(names: Sequence[str], build: Path | None, mpiexec: str | None, neede
     `mpiexec` is the user's launcher with its options; then there is one target.
     """
     build = build.resolve() if build else build_folder()
-    known = mpis.find()
+    words = shlex.split(mpiexec) if mpiexec else []
+    known = launchers.known_with(words[0] if words else None)
     built = _built(build / "bin", build / "lib", known) if build else _installed_for_each(known)
-    if mpiexec:
-        return [_own_launcher(shlex.split(mpiexec), names, built, known, needed)]
+    if words:
+        return [_own_launcher(words, names, built, known, needed)]
     found = built or ({} if build else _installed(known, needed))
     for name in names:
         if name not in found:
