@@ -118,6 +118,20 @@ def remove_shared_memory(candidates: set[Path]) -> None:
                 path.unlink()
 
 
+def describe(pid: int) -> str:
+    """What a process is doing: its state, its command line, and where each thread of it waits."""
+    folder, lines = Path("/proc") / str(pid), []
+    with contextlib.suppress(OSError):  # it ends meanwhile
+        state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+        lines.append(
+            f"{pid} {state} " + (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        )
+        for thread in sorted((folder / "task").iterdir()):
+            name, wait, call = ((thread / part).read_text().strip() for part in ("comm", "wchan", "syscall"))
+            lines.append(f"  {name}: {wait}, system call {call}")
+    return "\n".join(lines)
+
+
 class Job:
     """A running job. Ends with its context: whatever of it is still there is killed, and its temporary files removed.
 
@@ -196,9 +210,10 @@ class Job:
             out, err = self.process.communicate(text, timeout=timeout)
             code = self.process.returncode
         except subprocess.TimeoutExpired:
+            left = "".join(f"{describe(pid)}\n" for pid in self.pids())
             self.kill()
             out, err = self.process.communicate()
-            code = None
+            code, err = None, f"{err}\nstill there:\n{left}"
         return Outcome(code, out, err, time.monotonic() - self.started, " ".join(self.command))
 
 
