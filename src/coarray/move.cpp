@@ -1,5 +1,5 @@
 // send, get and sendget: on a node by direct access through the peer's mapping, else by one transfer. What needs a
-// conversion, or a vector subscript, goes on to libcaf.
+// conversion goes on to libcaf.
 #include "coarray/move.hpp"
 
 #include <cstring>
@@ -12,11 +12,10 @@
 namespace sill::coarray {
 namespace {
 
-// The same section where the image has it in this process; begin is nullptr if it can't be reached.
-Section seen(const Part& part) {
-  Section section = part.section;
+// The section where the part's image has it in this process; begin is nullptr if it can't be reached.
+Section seen(const Part& part, Section section) {
   std::byte* base = part.coarray->base(part.image);
-  section.begin = base ? base + (part.section.begin - part.coarray->own_base()) : nullptr;
+  section.begin = base ? base + (section.begin - part.coarray->own_base()) : nullptr;
   return section;
 }
 
@@ -49,13 +48,22 @@ inline void copy_scalar(void* to, const void* from, std::size_t length) {
   }
 }
 
-// The part that a descriptor and an offset name; no coarray if it can't be told.
-Part part_of(Token token, std::size_t offset, int image, const Descriptor& descriptor,
-             const VectorSubscript* subscript) {
-  Coarray* coarray = subscript ? nullptr : find(token);
-  if (!coarray) return {};
-  Part part{coarray, image, section_of(descriptor, coarray->own_base() + offset)};
-  if (!part.valid()) part.coarray = nullptr;
+// The part that a descriptor, an offset and subscripts name, for a transfer to or from `other`; no coarray if it can't
+// be told.
+Part part_of(Token token, std::size_t offset, int image, const Descriptor& descriptor, const VectorSubscript* subscript,
+             const Descriptor& other) {
+  Coarray* coarray = find(token);
+  if (!coarray || offset > coarray->size()) return {};
+  std::byte* begin = coarray->own_base() + offset;
+  if (!subscript) {
+    Part part{coarray, image, section_of(descriptor, begin), {}};
+    if (!part.valid()) part.coarray = nullptr;
+    return part;
+  }
+  Part part{coarray, image, {}, {}};
+  const auto chosen = choose(descriptor, begin, coarray->size(), subscript, other.type.rank, part.offsets);
+  if (chosen) part.section = *chosen;
+  if (!chosen || !part.valid()) part.coarray = nullptr;
   return part;
 }
 
@@ -63,7 +71,7 @@ Part part_of(Token token, std::size_t offset, int image, const Descriptor& descr
 
 bool store(const Part& to, Section from, bool may_overlap) {
   if (!conform(from, to.section)) return false;
-  const Section direct = seen(to);
+  const Section direct = seen(to, to.section);
   if (!direct.begin) return put_far(*to.coarray, to.image, to.section, from);
   if (direct.begin == to.section.begin && !safe_to_copy(direct, from, may_overlap)) return false;
   copy(direct, from);
@@ -71,17 +79,17 @@ bool store(const Part& to, Section from, bool may_overlap) {
 }
 
 bool load(const Part& from, const Section& to, bool may_overlap) {
-  Part fitting = from;
-  if (!conform(fitting.section, to)) return false;
-  const Section direct = seen(fitting);
-  if (!direct.begin) return get_far(*from.coarray, from.image, to, fitting.section);
-  if (direct.begin == fitting.section.begin && !safe_to_copy(to, direct, may_overlap)) return false;
+  Section fitting = from.section;
+  if (!conform(fitting, to)) return false;
+  const Section direct = seen(from, fitting);
+  if (!direct.begin) return get_far(*from.coarray, from.image, to, fitting);
+  if (direct.begin == fitting.begin && !safe_to_copy(to, direct, may_overlap)) return false;
   copy(to, direct);
   return true;
 }
 
 bool transfer(const Part& to, const Part& from, bool may_overlap) {
-  const Section direct = seen(from);
+  const Section direct = seen(from, from.section);
   if (!direct.begin) return false;
   const bool same_image = to.coarray == from.coarray && to.image == from.image;
   if (!same_image) return store(to, direct, false);
@@ -100,7 +108,7 @@ SILL_CAF_EXPORT void _gfortran_caf_send(sill::coarray::Token token, std::size_t 
     return succeed(stat);
   }
   if (same_type(*to, to_kind, *from, from_kind)) {
-    const Part part = part_of(token, offset, image, *to, subscript);
+    const Part part = part_of(token, offset, image, *to, subscript, *from);
     const auto here = section_of(*from, static_cast<std::byte*>(from->data));
     if (part.coarray && store(part, here, may_overlap)) return succeed(stat);
   }
@@ -117,7 +125,7 @@ SILL_CAF_EXPORT void _gfortran_caf_get(sill::coarray::Token token, std::size_t o
     return succeed(stat);
   }
   if (same_type(*to, to_kind, *from, from_kind)) {
-    const Part part = part_of(token, offset, image, *from, subscript);
+    const Part part = part_of(token, offset, image, *from, subscript, *to);
     const auto here = section_of(*to, static_cast<std::byte*>(to->data));
     if (part.coarray && load(part, here, may_overlap)) return succeed(stat);
   }
@@ -132,8 +140,8 @@ SILL_CAF_EXPORT void _gfortran_caf_sendget(sill::coarray::Token to_token, std::s
                                            bool may_overlap, int* stat) {
   using namespace sill::coarray;
   if (same_type(*to, to_kind, *from, from_kind)) {
-    const Part target = part_of(to_token, to_offset, to_image, *to, to_subscript);
-    const Part source = part_of(from_token, from_offset, from_image, *from, from_subscript);
+    const Part target = part_of(to_token, to_offset, to_image, *to, to_subscript, *from);
+    const Part source = part_of(from_token, from_offset, from_image, *from, from_subscript, *to);
     if (target.coarray && source.coarray && transfer(target, source, may_overlap)) return succeed(stat);
   }
   libcaf().next_sendget(to_token, to_offset, to_image, to, to_subscript, from_token, from_offset, from_image, from,

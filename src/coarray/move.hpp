@@ -2,6 +2,7 @@
 // What send, get and their kin have in common: a transfer between a section of a coarray of some image and another.
 #include "coarray/registry.hpp"
 #include "coarray/section.hpp"
+#include "coarray/subscript.hpp"
 
 namespace sill::coarray {
 
@@ -16,6 +17,7 @@ struct Part {
   Coarray* coarray;
   int image;
   Section section;
+  Offsets offsets;  // the section's
 
   bool valid() const { return within(section, coarray->own_base(), coarray->size()); }
 };

@@ -11,7 +11,7 @@ namespace sill::coarray {
 namespace {
 
 // What a reference to an array adds to a section, dimension by dimension; false for what libcaf has to do.
-bool follow_array(const Reference& reference, const Descriptor& bounds, Section& section) {
+bool follow_array(const Reference& reference, const Descriptor& bounds, Section& section, Offsets& offsets) {
   const auto& array = reference.array;
   for (int i = 0; i < most_dimensions && array.mode[i] != static_cast<unsigned char>(Subscript::none); ++i) {
     if (i >= bounds.type.rank) return false;
@@ -20,15 +20,21 @@ bool follow_array(const Reference& reference, const Descriptor& bounds, Section&
     std::ptrdiff_t end = dimension.upper;
     const std::ptrdiff_t step = array.dim[i].range.stride;
     const auto mode = static_cast<Subscript>(array.mode[i]);
-    if (mode == Subscript::vector) return false;
+    const std::ptrdiff_t unit = dimension.stride * static_cast<std::ptrdiff_t>(reference.item_size);
+    if (mode == Subscript::vector) {
+      const auto& vector = array.dim[i].vector;
+      const std::ptrdiff_t* chosen = offsets.add(vector.values, vector.kind, vector.count, dimension.lower, unit);
+      if (!chosen) return false;
+      section.add(vector.count, 0, chosen);
+      continue;
+    }
     if (mode != Subscript::full && mode != Subscript::open_start) begin = array.dim[i].range.start;
     if (mode == Subscript::range || mode == Subscript::open_start) end = array.dim[i].range.end;
-    const std::ptrdiff_t unit = dimension.stride * static_cast<std::ptrdiff_t>(reference.item_size);
     section.begin += (begin - dimension.lower) * unit;
     if (mode == Subscript::single) continue;
     if (step == 0) return false;
-    section.extent[section.rank] = static_cast<std::size_t>(std::max<std::ptrdiff_t>((end - begin + step) / step, 0));
-    section.stride[section.rank++] = step * unit;
+    const std::ptrdiff_t count = std::max<std::ptrdiff_t>((end - begin + step) / step, 0);
+    section.add(static_cast<std::size_t>(count), step * unit);
   }
   return true;
 }
@@ -45,14 +51,15 @@ bool follow_static_array(const Reference& reference, Section& section) {
     if (mode == Subscript::single) continue;
     if (range.stride == 0) return false;
     const std::ptrdiff_t count = (range.end - range.start + range.stride) / range.stride;
-    section.extent[section.rank] = static_cast<std::size_t>(std::max<std::ptrdiff_t>(count, 0));
-    section.stride[section.rank++] = range.stride * unit;
+    section.add(static_cast<std::size_t>(std::max<std::ptrdiff_t>(count, 0)), range.stride * unit);
   }
   return true;
 }
 
 // Follows one reference; false for what libcaf has to do.
-bool follow_one(const Reference& reference, bool first, const Coarray& coarray, Section& section) {
+bool follow_one(const Reference& reference, bool first, Part& part) {
+  const Coarray& coarray = *part.coarray;
+  Section& section = part.section;
   section.element = reference.item_size;
   switch (static_cast<ReferenceKind>(reference.kind)) {
     case ReferenceKind::component:
@@ -62,7 +69,7 @@ bool follow_one(const Reference& reference, bool first, const Coarray& coarray, 
       return follow_static_array(reference, section);
     case ReferenceKind::array: {
       const Descriptor* bounds = static_cast<LibcafToken*>(coarray.token())->descriptor;
-      return first && coarray.allocatable && bounds && follow_array(reference, *bounds, section);
+      return first && coarray.allocatable && bounds && follow_array(reference, *bounds, section, part.offsets);
     }
   }
   return false;
@@ -72,11 +79,11 @@ bool follow_one(const Reference& reference, bool first, const Coarray& coarray, 
 std::optional<Part> follow(Token token, int image, const Reference* reference) {
   Coarray* coarray = find(token);
   if (!coarray) return std::nullopt;
-  Part part{coarray, image, {}};
+  Part part{coarray, image, {}, {}};
   part.section.begin = coarray->own_base();
   part.section.rank = 0;
   for (bool first = true; reference; reference = reference->next, first = false)
-    if (!follow_one(*reference, first, *coarray, part.section)) return std::nullopt;
+    if (!follow_one(*reference, first, part)) return std::nullopt;
   if (!part.valid()) return std::nullopt;
   return part;
 }

@@ -18,9 +18,7 @@ class Datatype {
           below().Type_contiguous(static_cast<int>(section.element), MPI_BYTE, &type_) == MPI_SUCCESS;
     for (int i = 0; i < section.rank && ok_; ++i) {
       MPI_Datatype outer = MPI_DATATYPE_NULL;
-      ok_ = section.extent[i] <= INT_MAX &&
-            below().Type_create_hvector(static_cast<int>(section.extent[i]), 1, section.stride[i], type_, &outer) ==
-                MPI_SUCCESS;
+      ok_ = section.extent[i] <= INT_MAX && stack(section, i, &outer) == MPI_SUCCESS;
       if (ok_) below().Type_free(&type_);
       if (ok_) type_ = outer;
     }
@@ -35,6 +33,14 @@ class Datatype {
   MPI_Datatype get() const { return type_; }
 
  private:
+  // What there is so far, once for each element of a dimension.
+  int stack(const Section& section, int dimension, MPI_Datatype* outer) const {
+    const auto count = static_cast<int>(section.extent[dimension]);
+    if (const std::ptrdiff_t* offsets = section.offsets[dimension])
+      return below().Type_create_hindexed_block(count, 1, offsets, type_, outer);
+    return below().Type_create_hvector(count, 1, section.stride[dimension], type_, outer);
+  }
+
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
   bool ok_ = false;
 };
@@ -46,6 +52,7 @@ Section packed(const Section& section, std::byte* begin) {
   auto next = static_cast<std::ptrdiff_t>(section.element);
   for (int i = 0; i < section.rank; ++i) {
     tight.stride[i] = next;
+    tight.offsets[i] = nullptr;
     next *= static_cast<std::ptrdiff_t>(section.extent[i]);
   }
   return tight;
@@ -59,6 +66,7 @@ bool access(Coarray& coarray, int image, const Section& far, std::byte* near, Tr
   const Datatype type(far);
   if (!type.ok()) return false;
   const MPI_Aint place = far.begin - coarray.own_base();
+  // Not one lock_all for good: libcaf locks the same window for what it does itself, and a window is locked once only.
   // These are calls of the program's MPI, Sill's entries included: the window may begin elsewhere than it seems.
   if (MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, coarray.win()) != MPI_SUCCESS) return false;
   const int code = transfer(near, static_cast<int>(bytes), rank, place, type.get(), coarray.win());

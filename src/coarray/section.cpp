@@ -8,11 +8,18 @@
 namespace sill::coarray {
 namespace {
 
-// Dimensions of one element go, and such as continue the one before them on both sides join it.
 struct Loop {
   std::size_t extent;
   std::ptrdiff_t to;
   std::ptrdiff_t from;
+  const std::ptrdiff_t* to_offsets = nullptr;  // as in Section
+  const std::ptrdiff_t* from_offsets = nullptr;
+
+  bool strided() const { return !to_offsets && !from_offsets; }
+  std::ptrdiff_t to_at(std::size_t i) const { return to_offsets ? to_offsets[i] : static_cast<std::ptrdiff_t>(i) * to; }
+  std::ptrdiff_t from_at(std::size_t i) const {
+    return from_offsets ? from_offsets[i] : static_cast<std::ptrdiff_t>(i) * from;
+  }
 };
 struct Nest {
   std::size_t element;  // bytes that lie together on both sides
@@ -20,19 +27,21 @@ struct Nest {
   Loop loops[most_dimensions];
 };
 
+// Dimensions of one element go, and such as continue the one before them on both sides join it.
 Nest make_nest(const Section& to, const Section& from) {
   Nest nest;
   nest.element = to.element;
   for (int i = 0; i < to.rank; ++i) {
-    if (to.extent[i] == 1) continue;
-    const Loop loop{to.extent[i], to.stride[i], from.stride[i]};
+    const Loop loop{to.extent[i], to.stride[i], from.stride[i], to.offsets[i], from.offsets[i]};
+    if (loop.extent == 1 && loop.strided()) continue;
     const auto bytes = static_cast<std::ptrdiff_t>(nest.element);
-    if (nest.depth == 0 && loop.to == bytes && loop.from == bytes) {
+    if (nest.depth == 0 && loop.strided() && loop.to == bytes && loop.from == bytes) {
       nest.element *= loop.extent;
       continue;
     }
     Loop* inner = nest.depth > 0 ? &nest.loops[nest.depth - 1] : nullptr;
-    if (inner && loop.to == inner->to * static_cast<std::ptrdiff_t>(inner->extent) &&
+    if (inner && inner->strided() && loop.strided() &&
+        loop.to == inner->to * static_cast<std::ptrdiff_t>(inner->extent) &&
         loop.from == inner->from * static_cast<std::ptrdiff_t>(inner->extent)) {
       inner->extent *= loop.extent;
       continue;
@@ -97,7 +106,7 @@ void run_plane(std::byte* to, const std::byte* from, const Loop& inner, const Lo
 
 bool crosses(const Loop& inner, const Loop& outer) {
   const auto larger = [](std::ptrdiff_t a, std::ptrdiff_t b) { return std::abs(a) > std::abs(b); };
-  return larger(inner.from, outer.from) || larger(inner.to, outer.to);
+  return inner.strided() && outer.strided() && (larger(inner.from, outer.from) || larger(inner.to, outer.to));
 }
 
 void run(const Nest& nest, int depth, std::byte* to, const std::byte* from) {
@@ -105,13 +114,10 @@ void run(const Nest& nest, int depth, std::byte* to, const std::byte* from) {
     std::memmove(to, from, nest.element);
     return;
   }
-  if (depth == 1) return run_inner(to, from, nest.loops[0], nest.element);
-  if (depth == 2 && crosses(nest.loops[0], nest.loops[1]))
-    return run_plane(to, from, nest.loops[0], nest.loops[1], nest.element);
   const Loop& loop = nest.loops[depth - 1];
-  for (std::size_t i = 0; i < loop.extent; ++i)
-    run(nest, depth - 1, to + static_cast<std::ptrdiff_t>(i) * loop.to,
-        from + static_cast<std::ptrdiff_t>(i) * loop.from);
+  if (depth == 1 && loop.strided()) return run_inner(to, from, loop, nest.element);
+  if (depth == 2 && crosses(nest.loops[0], loop)) return run_plane(to, from, nest.loops[0], loop, nest.element);
+  for (std::size_t i = 0; i < loop.extent; ++i) run(nest, depth - 1, to + loop.to_at(i), from + loop.from_at(i));
 }
 
 }  // namespace
@@ -120,12 +126,12 @@ Section section_of(const Descriptor& descriptor, std::byte* begin) {
   Section section;
   section.begin = begin;
   section.element = descriptor.type.element_length;
-  section.rank = descriptor.type.rank;
+  section.rank = 0;
   const std::ptrdiff_t unit = descriptor.span != 0 ? descriptor.span : static_cast<std::ptrdiff_t>(section.element);
-  for (int i = 0; i < section.rank; ++i) {
+  for (int i = 0; i < descriptor.type.rank; ++i) {
     const Dimension& dimension = descriptor.dimensions()[i];
-    section.extent[i] = static_cast<std::size_t>(std::max<std::ptrdiff_t>(dimension.upper - dimension.lower + 1, 0));
-    section.stride[i] = dimension.stride * unit;
+    const std::ptrdiff_t count = std::max<std::ptrdiff_t>(dimension.upper - dimension.lower + 1, 0);
+    section.add(static_cast<std::size_t>(count), dimension.stride * unit);
   }
   return section;
 }
@@ -135,6 +141,12 @@ bool within(const Section& section, const std::byte* begin, std::size_t size) {
   std::ptrdiff_t high = low + static_cast<std::ptrdiff_t>(section.element);
   for (int i = 0; i < section.rank; ++i) {
     if (section.extent[i] == 0) return true;
+    if (const std::ptrdiff_t* offsets = section.offsets[i]) {
+      const auto [least, most] = std::minmax_element(offsets, offsets + section.extent[i]);
+      low += *least;
+      high += *most;
+      continue;
+    }
     const std::ptrdiff_t reach = static_cast<std::ptrdiff_t>(section.extent[i] - 1) * section.stride[i];
     (reach < 0 ? low : high) += reach;
   }
@@ -144,11 +156,7 @@ bool within(const Section& section, const std::byte* begin, std::size_t size) {
 bool conform(Section& section, const Section& other) {
   if (section.element != other.element) return false;
   if (section.rank == 0) {
-    section.rank = other.rank;
-    for (int i = 0; i < other.rank; ++i) {
-      section.extent[i] = other.extent[i];
-      section.stride[i] = 0;
-    }
+    for (int i = 0; i < other.rank; ++i) section.add(other.extent[i], 0);
     return true;
   }
   return section.rank == other.rank && std::equal(section.extent, section.extent + section.rank, other.extent);
@@ -163,7 +171,7 @@ void copy(const Section& to, const Section& from) {
 bool contiguous(const Section& section) {
   auto next = static_cast<std::ptrdiff_t>(section.element);
   for (int i = 0; i < section.rank; ++i) {
-    if (section.extent[i] != 1 && section.stride[i] != next) return false;
+    if (section.offsets[i] || (section.extent[i] != 1 && section.stride[i] != next)) return false;
     next *= static_cast<std::ptrdiff_t>(section.extent[i]);
   }
   return true;

@@ -7,15 +7,21 @@
 
 namespace sill::coarray {
 
-// Elements of `element` bytes at `begin` and on: `extent` of them in each dimension, `stride` bytes apart. What lies
-// behind the rank isn't set.
+// Elements of `element` bytes at `begin` and on: `extent` of them in each dimension, `stride` bytes apart or, where a
+// vector subscript chose them, at `offsets` from it. What lies behind the rank isn't set.
 struct Section {
   std::byte* begin;
   std::size_t element;
   int rank;
   std::size_t extent[most_dimensions];
   std::ptrdiff_t stride[most_dimensions];
+  const std::ptrdiff_t* offsets[most_dimensions];  // nullptr where there is a stride
 
+  void add(std::size_t elements, std::ptrdiff_t bytes, const std::ptrdiff_t* chosen = nullptr) {
+    extent[rank] = elements;
+    stride[rank] = bytes;
+    offsets[rank++] = chosen;
+  }
   std::size_t count() const {
     std::size_t number = 1;
     for (int i = 0; i < rank; ++i) number *= extent[i];

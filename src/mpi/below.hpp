@@ -19,7 +19,8 @@ namespace sill::mpi {
   X(Error_class) X(Error_string) X(Finalized) X(Gather) X(Gatherv) X(Get) X(Get_library_version) X(Group_free)     \
   X(Group_translate_ranks) X(Info_create) X(Info_delete) X(Info_dup) X(Info_free) X(Info_get_nkeys)                \
   X(Info_get_nthkey) X(Info_set) X(Initialized) X(Iprobe) X(Irecv) X(Isend) X(Query_thread) X(Scatter)             \
-  X(Type_commit) X(Type_contiguous) X(Type_create_hvector) X(Type_free) X(Type_get_envelope) X(Type_get_extent)    \
+  X(Type_commit) X(Type_contiguous) X(Type_create_hindexed_block) X(Type_create_hvector) X(Type_free)              \
+  X(Type_get_envelope) X(Type_get_extent)                                                                          \
   X(Type_size) X(Waitall) X(Win_allocate) X(Win_allocate_shared) X(Win_call_errhandler) X(Win_create)              \
   X(Win_create_keyval) X(Win_flush) X(Win_free) X(Win_get_attr) X(Win_set_attr) X(Win_set_errhandler)              \
   X(Win_shared_query)                                                                                              \

@@ -27,8 +27,10 @@ program coarray_access
   use helpers
   implicit none
   integer, parameter :: n = 12
-  real(8) :: a(n, n)[*], b(0:n - 1, -3:n - 4)[*], expected(n, n), line(n)
+  real(8) :: a(n, n)[*], b(0:n - 1, -3:n - 4)[*], expected(n, n), line(n), four(4), block(4, 3)
   integer :: whole(n)[*], scalar[*], keys(6)
+  integer :: chosen(4) = [2, 9, 4, 7]
+  integer(8) :: wide(3) = [6_8, 0_8, 4_8]
   real :: narrow(n)[*]
   character(len=5) :: words(4)[*]
   type(cell) :: cells(6)[*]
@@ -86,6 +88,16 @@ program coarray_access
   call require(cells(4)[next]%key == 100 * next + 4, "component scalar get")
   line = whole(:)[next]
   call require(all(line == next), "converting get")
+  four = a(chosen, 3)[next] ! into what is allocatable, gfortran 12 can't compile it
+  call require(all(four == expected(chosen, 3)), "get by a vector of a column")
+  four = a(5, chosen)[next]
+  call require(all(four == expected(5, chosen)), "get by a vector of a row")
+  block = a(chosen, 1:5:2)[next]
+  call require(all(block == expected(chosen, 1:5:2)), "get by a vector and a stride")
+  block(:, 1:2) = a(chosen, [12, 1])[next]
+  call require(all(block(:, 1:2) == expected(chosen, [12, 1])), "get by two vectors")
+  four = grown(chosen, 2)[next]
+  call require(all(four == -expected(chosen, 2)), "get of an allocatable by a vector")
   sync all
 
   ! Puts, each to memory of its own.
@@ -102,6 +114,9 @@ program coarray_access
   cells(2:4)[next]%key = -me
   cells(6)[next]%value(1:2) = [me * 1d0, me * 2d0]
   grown(1, :)[next] = a(:, 12)
+  b([11, 0, 6], 8)[next] = a(1:3, 6)
+  b(1:2, wide)[next] = a(1:2, 7:9)
+  b([10, 2], [7])[next] = 66d0
   sync all
   i = merge(last, me - 1, me == 1)
   call require(all(b(:, -3) == [(sample(i, j, 1), j=1, n)]), "column put")
@@ -119,6 +134,9 @@ program coarray_access
   call require(all(cells(2:4)%key == -i) .and. cells(5)%key == 100 * me + 5 .and. cells(3)%tag == "abc", "component put")
   call require(all(cells(6)%value == [i * 1d0, i * 2d0]), "component section put")
   call require(all(grown(1, :) == [(sample(i, j, 12), j=1, n)]), "put to an allocatable")
+  call require(all(b([11, 0, 6], 8) == [(sample(i, j, 6), j=1, 3)]) .and. b(7, 8) == 0, "put by a vector")
+  call require(b(1, 0) == sample(i, 1, 8) .and. b(2, 4) == sample(i, 2, 9) .and. b(1, 1) == 0, "put by a wide vector")
+  call require(all(b([10, 2], 7) == 66) .and. b(9, 7) == 0, "broadcast put by vectors")
   sync all
 
   ! Between other images, and within one, where the sides may overlap.
