@@ -15,6 +15,7 @@
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
 #include "storage/memory_limit.hpp"
+#include "storage/sidecar.hpp"
 #include "window/stores.hpp"
 #include "window/window.hpp"
 
@@ -127,12 +128,18 @@ Status attach_stores(Stores& stores, Window& window) {
   return status;
 }
 
+// A file that was created goes, with its sidecar.
+void undo(storage::Source& source) {
+  const Status status = source.created() ? storage::remove_file(source) : source.undo();
+  if (!status.ok()) log(LogLevel::warn, status.message());
+}
+
 // Frees a window that came to nothing.
 void give_up(Window& window) {
   if (StoredSegment* own = window.own_segment()) {
     if (window.comm()->size == 1)
       if (const Status status = own->detach(); !status.ok()) log(LogLevel::warn, status.message());
-    if (const Status status = own->source().undo(); !status.ok()) log(LogLevel::warn, status.message());
+    undo(own->source());
   }
   MPI_Win win = window.hidden().win;
   below().Win_free(&win);
@@ -172,9 +179,15 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
     give_up(*window);
     return status;
   }
-  window->watch();
   if (StoredSegment* segment = window->own_segment())
-    describe_store(segment->source(), own->rank, window->placements(), asked.hints, fields, world_ranks);
+    status = describe_store(segment->source(), own->rank, window->placements(), asked.hints, fields, world_ranks);
+  // Without coarrays it is ok on all ranks.
+  if (asked.hints.coarray) status = mpi::agree(own->comm, status);
+  if (!status.ok()) {
+    give_up(*window);
+    return status;
+  }
+  window->watch();
   return window;
 }
 
@@ -229,16 +242,16 @@ Status move_to(Window& window, const WindowHints& hints) {
   std::byte* base = window.base(own.rank);
   const std::vector<std::byte> bytes(base, base + mine.size);
   auto old = window.exchange_storing(placements, hints);
-  status = mpi::agree(own.comm, with_key(attach_stores(stores.value(), window)));
-  if (!status.ok()) {
-    if (StoredSegment* segment = window.own_segment())
-      if (const Status undone = segment->source().undo(); !undone.ok()) log(LogLevel::warn, undone.message());
+  status = with_key(attach_stores(stores.value(), window));
+  if (status.ok())
+    status = describe_store(window.own_segment()->source(), own.rank, placements, hints, fields, world_ranks);
+  if (status = mpi::agree(own.comm, status); !status.ok()) {
+    if (StoredSegment* segment = window.own_segment()) undo(segment->source());
     const Status back = mpi::agree(own.comm, window.put_back(std::move(old)));
     return back.ok() ? status : back;
   }
   if (!window.own_segment()->extent().restored) std::copy(bytes.begin(), bytes.end(), base);
   window.watch();
-  describe_store(window.own_segment()->source(), own.rank, placements, hints, fields, world_ranks);
   return mpi::from_code(below().Barrier(own.comm), "MPI_Barrier");
 }
 

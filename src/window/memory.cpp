@@ -72,8 +72,7 @@ Status attach_memory(Memory& memory, storage::Source source, const Placement& pl
     return undone(memory.segment->source(), status);
   memory.segment->watch(memory.hints, extent.length);
   const std::array world_ranks = {fields.rank};
-  describe_store(memory.segment->source(), 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
-  return {};
+  return describe_store(memory.segment->source(), 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
 }
 
 // The memory that holds an address; call with the mutex held.

@@ -83,15 +83,17 @@ Status Stores::reserve(const mpi::OwnComm& own, std::span<const Placement> place
   return mpi::agree(own.comm, with_key(status));
 }
 
-void describe_store(const storage::Source& source, int rank, std::span<const Placement> placements,
-                    const WindowHints& hints, const NameFields& fields, std::span<const int> world_ranks) {
-  if (placements[rank].leader != rank) return;
+Status describe_store(const storage::Source& source, int rank, std::span<const Placement> placements,
+                      const WindowHints& hints, const NameFields& fields, std::span<const int> world_ranks) {
+  if (placements[rank].leader != rank) return {};
   storage::Sidecar sidecar{fields.job, fields.window, hints.unlink, {}, hints.coarray};
   for (std::size_t other = 0; other < placements.size(); ++other)
     if (placements[other].leader == rank)
       sidecar.segments.push_back({world_ranks[other], placements[other].file_offset, placements[other].storage_length});
-  if (const Status status = storage::write_sidecar(source, sidecar, hints.file_perm); !status.ok())
-    log(LogLevel::warn, status.message());
+  Status status = storage::write_sidecar(source, sidecar, hints.file_perm);
+  if (status.ok() || hints.coarray) return status;
+  log(LogLevel::warn, status.message());
+  return {};
 }
 
 void Stores::undo() {
