@@ -22,6 +22,9 @@ Status read_flag(std::string_view value, bool& result) {
 template <class Number>
 constexpr Number any = std::numeric_limits<Number>::max();
 
+// More don't fit into the nanoseconds of clocks.
+constexpr std::uint64_t longest_interval_ms = any<std::int64_t> / 1'000'000;
+
 Status read_size(std::string_view value, std::optional<std::uint64_t>& result) {
   std::uint64_t size = 0;
   Status status = read_whole(value, std::uint64_t{1}, values::largest_offset, size);
@@ -58,7 +61,7 @@ constexpr CoarrayOptionRow rows[] = {
     {"PCAF_SYNCFREQ", "whole number", "0", "ms",
      "least time between two syncs to storage; 0: at every sync all and sync images",
      [](std::string_view value, CoarrayOptions& options) {
-       return read_whole(value, std::uint64_t{0}, any<std::uint64_t>, options.sync_interval_ms);
+       return read_whole(value, std::uint64_t{0}, longest_interval_ms, options.sync_interval_ms);
      }},
     {"PCAF_SEGSIZE", "whole number", "", "bytes",
      "segment size of other implementations; checked, but of no effect: Sill writes what is dirty, page by page",

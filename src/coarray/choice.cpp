@@ -36,14 +36,23 @@ std::string text_of(const CFI_cdesc_t* text) {
   return std::string(trim({static_cast<const char*>(text->base_addr), text->elem_len}));
 }
 
-Status not_a_coarray(const char* procedure) {
-  return {Cause::bad_argument,
-          std::string(procedure) + ": its argument is no coarray of non-zero size that is allocated"};
+// What both procedures want of their argument.
+Status check_argument(const std::string& procedure, const Coarray* coarray) {
+  if (!coarray)
+    return {Cause::bad_argument, procedure + ": its argument is no coarray of non-zero size that is allocated"};
+  if (coarray->window().comm()->size != team().own->size)
+    return {Cause::bad_argument, procedure + ": '" + coarray->name() +
+                                     "' has other images than the current team; call it in the one it was " +
+                                     "allocated in"};
+  return {};
 }
 
 Status check(const Coarray* coarray) {
-  if (!coarray) return not_a_coarray("coarray_persist");
+  if (Status status = check_argument("coarray_persist", coarray); !status.ok()) return status;
   if (coarray->kept) return {Cause::bad_argument, "coarray_persist: '" + coarray->name() + "' is kept already"};
+  if (coarray->has_components)
+    return {Cause::unsupported, "coarray_persist: '" + coarray->name() +
+                                    "' has allocatable components, which lie elsewhere and can't be kept"};
   if (!keeping() && !team().initial())
     return {Cause::unsupported, "coarray_persist: the first one belongs outside of change team"};
   return {};
@@ -61,7 +70,7 @@ Status persist_all(Coarray* coarray, const std::string& path) {
 }
 
 Status forget_all(Coarray* coarray) {
-  Status status = coarray ? Status() : not_a_coarray("coarray_volatile");
+  Status status = check_argument("coarray_volatile", coarray);
   if (status = mpi::agree(team().own->comm, status); !status.ok()) return status;
   return mpi::agree(team().own->comm, coarray->kept ? forget_file(*coarray) : Status());
 }

@@ -9,6 +9,9 @@ namespace sill::coarray {
 void keep_from_now_on();
 bool keeping();
 
+// Makes this image's part of all kept coarrays durable. Local; the first error, after all have been tried.
+Status keep_own();
+
 // The coarray is kept no longer: it goes on as memory, its file is deleted. Local.
 Status forget_file(Coarray& coarray);
 

@@ -55,6 +55,17 @@ std::string difference(const CoarrayRecord& there, const CoarrayRecord& ours) {
   return "";
 }
 
+// A file that was copied in part, or cut, would be taken for one that ends in zeros.
+Result<Found> check_length(const std::string& path, const CoarrayRecord& ours) {
+  std::error_code error;
+  const std::uint64_t length = fs::file_size(path, error);
+  const std::uint64_t whole = ours.size * (ours.image > 0 ? 1 : ours.images);
+  if (error) return Status(Cause::io, path + ": " + error.message());
+  if (length >= whole) return Found::ours;
+  return refuse(path,
+                "has " + std::to_string(length) + " bytes of the " + std::to_string(whole) + " that it was left with");
+}
+
 Result<Found> look(const std::string& path, const CoarrayRecord& ours) {
   std::error_code error;
   const bool exists = fs::exists(path, error);
@@ -66,7 +77,7 @@ Result<Found> look(const std::string& path, const CoarrayRecord& ours) {
   if (!there) return refuse(path, "is no coarray's file, for there is no " + path + ".sill");
   if (const std::string reason = difference(*there, ours); !reason.empty()) return refuse(path, reason);
   if (there->state == CoarrayRecord::State::fresh) return Found::leftover;
-  if (there->size == ours.size) return Found::ours;
+  if (there->size == ours.size) return check_length(path, ours);
   if (there->state == CoarrayRecord::State::freed) return Found::freed_otherwise;
   return refuse(path, "has " + std::to_string(there->size) + " bytes an image, the coarray '" + ours.name + "' has " +
                           std::to_string(ours.size));
@@ -90,12 +101,18 @@ WindowHints hints_for(const CoarrayRecord& record, const std::string& path, cons
   return hints;
 }
 
-// All images have the coarray, or none has. Collective.
-Result<bool> all_have(Found mine, const std::string& name) {
+// Whether all images have the coarray; if only some have, what they have was never whole. But a file that is gone where
+// others are kept was taken away by somebody: Cause::bad_file, lest the others be lost, too. Collective.
+Result<bool> all_have(Found mine, const std::string& path, const std::string& name) {
   const auto everybody = mpi::gather_records(*team().own, mine);
   if (!everybody.ok()) return everybody.status();
   const auto have = std::ranges::count(everybody.value(), Found::ours);
   const bool all = have == team().own->size;
+  Status status;
+  if (have > 0 && mine == Found::nothing)
+    status = {Cause::bad_file, path + ": is missing, but other images of '" + name +
+                                   "' have theirs; bring it back, or move them away, too"};
+  if (status = mpi::agree(team().own->comm, status); !status.ok()) return status;
   if (have > 0 && !all && team().own->rank == 0)
     log(LogLevel::warn, "coarrays: '" + name + "' begins anew: only " + std::to_string(have) + " of " +
                             std::to_string(team().own->size) + " images had synced it when the program ended");
@@ -124,7 +141,7 @@ Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions&
                                                 : path + "." + std::to_string(record.image);
   const auto found = look(file, record);
   if (Status status = mpi::agree(own.comm, found.status()); !status.ok()) return status;
-  const auto restored = all_have(found.value(), name.text);
+  const auto restored = all_have(found.value(), file, name.text);
   if (!restored.ok()) return restored.status();
   Status status;
   if (!restored.value() && (own.rank == 0 || !chosen.shared_file)) status = remove(file);

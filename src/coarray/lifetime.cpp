@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "base/config.hpp"
 #include "base/log.hpp"
+#include "coarray/durable.hpp"
 #include "coarray/errors.hpp"
 #include "coarray/files.hpp"
 #include "coarray/libcaf.hpp"
@@ -22,6 +26,20 @@ namespace {
 bool started = false;
 bool initialisers_expected = false;
 
+// Images with other options would keep other coarrays, and wait for each other without end. Folders may differ, as
+// those of nodes do. Collective; all images get the same status.
+Status check_agreement() {
+  std::string values;
+  for (const CoarrayOptionRow& row : coarray_option_table())
+    if (row.variable != "PCAF_PATH") values += environment(row.variable.data()) + '\n';
+  const auto all = mpi::gather_records(*team().own, std::hash<std::string>{}(values));
+  if (!all.ok()) return all.status();
+  const auto other = std::ranges::find_if(all.value(), [&](std::size_t hash) { return hash != all.value()[0]; });
+  if (other == all.value().end()) return {};
+  return {Cause::bad_hint, "image " + std::to_string(other - all.value().begin() + 1) +
+                               " has other PCAF_ variables than image 1; the launcher has to pass them to all nodes"};
+}
+
 void initialize(int* argc, char*** argv) {
   {
     const InLibcaf inside;
@@ -32,6 +50,7 @@ void initialize(int* argc, char*** argv) {
   set_log_rank(mpi::world_rank(-1));
   stop_on_error(begin_teams());
   stop_on_error(mpi::agree(team().own->comm, options().status()));
+  stop_on_error(check_agreement());
   if (options().value().enabled) expect_initialisers();
   if (options().value().segment_size) log(LogLevel::info, "coarrays: PCAF_SEGSIZE is not applied");
 }
@@ -53,20 +72,26 @@ void check_name(Coarray& coarray) {
                           "compiler's code is unusual; coarrays in modules keep their names");
 }
 
+// A name that no coarray had is likely misspelled.
+void check_list(const char* variable, const std::vector<std::string>& listed) {
+  for (const std::string& name : listed)
+    if (!known(name)) log(LogLevel::warn, std::string(variable) + ": no coarray was called '" + name + "'");
+}
+
 // Ends syncing nothing more, as MPI will be finalized or aborted below.
 void finish() {
+  const CoarrayOptions& chosen = options().value();
+  if (chosen.enabled && team().own->rank == 0) {
+    check_list("PCAF_COARRAYS", chosen.only);
+    check_list("PCAF_VOLATILE", chosen.except);
+  }
   leave_all();
   end_teams();
 }
 
 // STOP: libcaf tells the others and aborts, so nothing collective can be done. What this image has is made durable.
 void stop() {
-  for (Coarray* coarray : coarrays()) {
-    if (!coarray->kept) continue;
-    Status status = coarray->window().sync_own();
-    if (status.ok()) status = coarray->window().mark(CoarrayRecord::State::kept);
-    if (!status.ok()) log(LogLevel::error, "coarrays: " + status.message());
-  }
+  if (const Status status = keep_own(); !status.ok()) log(LogLevel::error, "coarrays: " + status.message());
 }
 
 // A program whose libcaf is its own part would quietly keep nothing.

@@ -1,6 +1,8 @@
 // Birth and end of coarrays. libcaf allocates them, and its call of MPI_Win_allocate becomes one of Sill's windows: the
 // token stays libcaf's own, so whatever Sill leaves to libcaf works on them too.
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/log.hpp"
@@ -54,8 +56,8 @@ Name unused_name(Name name) {
 }
 
 // Names this run has deallocated: what it allocates there anew is not restored.
-std::vector<std::string>& freed() {
-  static auto* one = new std::vector<std::string>;
+std::set<std::string>& freed() {
+  static auto* one = new std::set<std::string>;
   return *one;
 }
 
@@ -75,7 +77,7 @@ void enter_coarray(const Call& call, const Name& name, const Place* place) {
   coarray->by_order = name.by_order;
   if (place) {
     coarray->kept = true;
-    coarray->restored = place->restored && std::ranges::find(freed(), name.text) == freed().end();
+    coarray->restored = place->restored && !freed().contains(name.text);
     coarray->variable = name.variable;
     expect_initialisers();
     if (place->restored) {
@@ -110,6 +112,7 @@ void register_coarray(const Call& call) {
 // coarray that has one goes back to being memory.
 void register_component(const Call& call) {
   Coarray* holder = holder_of(call.token);
+  if (holder) holder->has_components = true;
   if (holder && holder->kept) {
     log(team().own->rank == 0 ? LogLevel::warn : LogLevel::info,
         "coarrays: '" + holder->name() + "' is not kept: it has allocatable components, which lie elsewhere; name it " +
@@ -147,7 +150,7 @@ class ListRepair {
 void deregister_coarray(Coarray& coarray) {
   if (coarray.kept) {
     coarray.window().hints().coarray_end = CoarrayRecord::State::freed;
-    freed().push_back(coarray.name());
+    freed().insert(coarray.name());
   }
   leave(coarray.token());
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <numeric>
+#include <set>
 
 #include "coarray/team.hpp"
 #include "mpi/below.hpp"
@@ -15,6 +16,11 @@ using mpi::below;
 std::mutex mutex;
 std::vector<std::unique_ptr<Coarray>>& all() {
   static auto* one = new std::vector<std::unique_ptr<Coarray>>;  // outlives static destructors of the program
+  return *one;
+}
+
+std::set<std::string>& names() {
+  static auto* one = new std::set<std::string>;
   return *one;
 }
 
@@ -58,6 +64,7 @@ void Coarray::look() {
 
 void enter(std::unique_ptr<Coarray> coarray) {
   const std::lock_guard lock(mutex);
+  names().insert(coarray->name());
   all().push_back(std::move(coarray));
   ++registry_generation;
 }
@@ -79,6 +86,11 @@ std::vector<Coarray*> coarrays() {
   std::vector<Coarray*> list;
   for (const auto& coarray : all()) list.push_back(coarray.get());
   return list;
+}
+
+bool known(const std::string& name) {
+  const std::lock_guard lock(mutex);
+  return names().contains(name);
 }
 
 Coarray* holder_of(const void* address) {

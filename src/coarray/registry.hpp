@@ -43,9 +43,10 @@ class Coarray {
 
   bool by_order = false;  // its name is a count
   bool allocatable = false;
-  bool kept = false;      // on storage
-  bool restored = false;  // it came from there
-  bool shielded = false;  // initialisers are still to run
+  bool kept = false;            // on storage
+  bool restored = false;        // it came from there
+  bool shielded = false;        // initialisers are still to run
+  bool has_components = false;  // that are allocatable: pointers to memory elsewhere
   void* const* variable = nullptr;
 
  private:
@@ -67,6 +68,8 @@ void enter(std::unique_ptr<Coarray> coarray);
 void leave(Token token);
 void leave_all();
 std::vector<Coarray*> coarrays();
+// Whether there has been a coarray of this name.
+bool known(const std::string& name);
 // That whose memory of this image holds an address; nullptr if none does.
 Coarray* holder_of(const void* address);
 

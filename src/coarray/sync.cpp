@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/log.hpp"
@@ -23,10 +24,10 @@ using Clock = std::chrono::steady_clock;
 using mpi::below;
 
 bool switched_on = false;
-Clock::time_point last_sync;
+std::optional<Clock::time_point> last_sync;
 
 bool time_has_come() {
-  return Clock::now() - last_sync >= std::chrono::milliseconds(options().value().sync_interval_ms);
+  return !last_sync || Clock::now() - *last_sync >= std::chrono::milliseconds(options().value().sync_interval_ms);
 }
 
 bool always() { return options().value().sync_interval_ms == 0; }
@@ -42,13 +43,15 @@ Status sync_kept() {
   return first;
 }
 
-Status mark_kept(bool whole_team) {
+// To be called when so many images have synced, all of a team or one.
+Status mark_kept(int images) {
   Status first;
   for (Coarray* coarray : coarrays()) {
-    // A file that all images share is marked when all have synced it.
-    const bool shared = coarray->kept && coarray->window().hints().coarray->image == 0;
-    if (!coarray->kept || (shared && !whole_team)) continue;
-    const Status status = coarray->window().mark(CoarrayRecord::State::kept);
+    if (!coarray->kept) continue;
+    window::Window& window = coarray->window();
+    // A file that images share is marked when all of them have synced it.
+    if (window.hints().coarray->image == 0 && window.comm()->size > images) continue;
+    const Status status = window.mark(CoarrayRecord::State::kept);
     if (first.ok()) first = status;
   }
   return first;
@@ -70,7 +73,7 @@ Status make_durable() {
   const MPI_Comm comm = team().own->comm;
   Status status = mpi::agree(comm, sync_kept());
   if (!status.ok()) return status;
-  return mpi::agree(comm, mark_kept(true));
+  return mpi::agree(comm, mark_kept(team().own->size));
 }
 
 // A small record to and from each of the given ranks of the team.
@@ -107,8 +110,7 @@ Status make_durable_with(const std::vector<int>& ranks) {
   const auto partners = syncing_now(ranks);
   if (!partners.ok()) return partners.status();
   if (partners.value().empty()) return {};
-  Status status = sync_kept();
-  if (status.ok()) status = mark_kept(false);
+  const Status status = keep_own();
   struct Outcome {
     int cause;
     char message[252];
@@ -145,6 +147,11 @@ void give_own(const Status& status, const ErrorArguments& arguments) {
 }  // namespace
 
 void keep_from_now_on() { switched_on = true; }
+
+Status keep_own() {
+  const Status status = sync_kept();
+  return status.ok() ? mark_kept(1) : status;
+}
 
 bool keeping() { return switched_on || options().value().enabled; }
 
