@@ -132,14 +132,21 @@ std::string place_of(const void* caller) {
   return procedure + "-" + std::to_string(at - known.begin() + 1);
 }
 
+// Whether another variable of the program would be called the same: which is which, only the order could tell.
+bool ambiguous(const Symbol& symbol) {
+  const std::string name = readable(symbol.name);
+  const auto same = [&](const Symbol& other) { return other.size == symbol.size && readable(other.name) == name; };
+  return name.find("::") == name.npos && std::ranges::count_if(symbols().objects, same) > 1;
+}
+
 Name find_name(const void* token, Registration kind, const void* caller) {
   static int statics = 0;
   const Symbol* symbol = holder_of(symbols().objects, token);
   if (kind == Registration::static_coarray && symbol && symbol->name.starts_with("caf_token.")) {
     symbol = variable_set_behind(caller);
-    if (symbol) return {readable(symbol->name), false, reinterpret_cast<void* const*>(symbol->begin)};
+    if (symbol) return {readable(symbol->name), ambiguous(*symbol), reinterpret_cast<void* const*>(symbol->begin)};
   }
-  if (symbol) return {readable(symbol->name)};
+  if (symbol) return {readable(symbol->name), ambiguous(*symbol)};
   if (kind == Registration::static_coarray) return {"static-" + std::to_string(++statics), true};
   return {place_of(caller), true};
 }

@@ -1,8 +1,19 @@
 ! What a program decides itself, by the module sill_coarrays: `coarray_choice FOLDER first|again|volatile`.
+module parts_of_choice
+  implicit none
+  type holder
+    real, allocatable :: values(:)
+  end type
+end module
+
 program coarray_choice
   use sill_coarrays
+  use parts_of_choice
   use, intrinsic :: iso_c_binding, only: c_int
+  use, intrinsic :: iso_fortran_env, only: team_type
   implicit none
+  type(holder) :: has_parts[*]
+  type(team_type) :: alone
   integer, allocatable :: chosen(:)[:], left(:)[:]
   character(len=200) :: folder
   character(len=10) :: mode
@@ -29,6 +40,16 @@ program coarray_choice
   if (stat == 0) error stop "keeping twice"
   call coarray_persist(unrelated, stat=stat)
   if (stat == 0) error stop "keeping what is no coarray"
+  allocate (has_parts%values(3))
+  call coarray_persist(has_parts, stat=stat)
+  if (stat == 0) error stop "keeping pointers to allocatable components"
+  form team (me, alone)
+  change team (alone)
+    call coarray_persist(left, stat=stat)
+    if (stat == 0) error stop "keeping a coarray of other images than the team's"
+    call coarray_volatile(chosen, stat=stat)
+    if (stat == 0) error stop "giving up a coarray of other images than the team's"
+  end team
   sync all
   chosen(1:50) = me
   chosen(51:100)[merge(1, me + 1, me == num_images())] = merge(1, me + 1, me == num_images())

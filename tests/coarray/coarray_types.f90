@@ -29,6 +29,13 @@ contains
     if (.not. filling) right = right .and. all(own == 30 + this_image())
     own = 30 + this_image()
   end subroutine
+  subroutine saved_by_the_same_name(filling, right)
+    logical, intent(in) :: filling
+    logical, intent(inout) :: right
+    integer, save :: own(4)[*] = 9
+    if (.not. filling) right = right .and. all(own == 80 + this_image())
+    own = 80 + this_image()
+  end subroutine
 end module
 
 program coarray_types
@@ -60,6 +67,7 @@ program coarray_types
     right = right .and. scalar%number == 70 + me
   end if
   call saved_in_procedure(filling, right)
+  call saved_by_the_same_name(filling, right)
   sync all
   i1 = int(me, int8)
   i2 = int(20 + me, int16)

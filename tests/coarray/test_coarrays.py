@@ -13,7 +13,9 @@ import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import disks
 import pytest
 from launching import BUILD, MPIS, PAUSE_S, ROOT, TIMEOUT_S, program
 from sill import elf, sidecar
@@ -95,6 +97,11 @@ def test_all_types_come_back(run, kept, images):
     names = {file.coarray.name for file in sidecar.window_files(kept)}
     prefix = "coarrays_of_all_types::"
     assert {f"{prefix}i1", f"{prefix}a3", f"{prefix}derived", "of_program", "own"} <= names
+    # Which of two is which, another build of the program couldn't tell.
+    builds = [
+        json.loads((kept / f"OpenCoarrays_{name}.1.sill").read_text())["coarray"]["build"] for name in ("own", "own-2")
+    ]
+    assert all(builds)
     # Any tool can read them: the file is the coarray.
     assert (kept / "OpenCoarrays_coarrays_of_all_types.i4.1").read_bytes() == struct.pack("=6i", *[41] * 6)
 
@@ -131,6 +138,12 @@ def test_lists_choose_by_name(run, kept):
     )
     names = {path.name for path in kept.glob("*.1")}
     assert names == {"OpenCoarrays_of_program.1", "OpenCoarrays_coarrays_of_all_types.a1.1"}
+
+
+def test_a_name_that_no_coarray_has_is_told(run, kept):
+    outcome = passed(run(["coarray_types", "fill"], 2, PCAF_COARRAYS="of_program,off_program"))
+    assert outcome.err.count("no coarray was called") == 1
+    assert "PCAF_COARRAYS: no coarray was called 'off_program'" in outcome.err
 
 
 def test_the_modules_procedures(mpi, launcher, scratch):
@@ -172,6 +185,51 @@ def test_a_strangers_file_is_refused(run, kept):
     file.write_text("a diary")
     refused(run(["coarray_types", "fill"], 2), "OpenCoarrays_of_program.1: is no coarray's file")
     assert file.read_text() == "a diary"
+
+
+def test_a_missing_file_is_refused(run, kept):
+    passed(run(["coarray_types", "fill"], 2))
+    away = kept / "OpenCoarrays_of_program.2"
+    held = away.rename(kept / "held")
+    before = {path.name: path.read_bytes() for path in kept.glob("*[0-9]")}
+    refused(run(["coarray_types", "check"], 2), "OpenCoarrays_of_program.2: is missing")
+    assert {path.name: path.read_bytes() for path in kept.glob("*[0-9]")} == before
+    held.rename(away)
+    passed(run(["coarray_types", "check"], 2))
+
+
+@pytest.mark.parametrize("shared", ["false", "true"])
+def test_a_cut_file_is_refused(run, kept, shared):
+    passed(run(["coarray_types", "fill"], 2, PCAF_SHAREDFILE=shared))
+    file = kept / f"OpenCoarrays_of_program{'' if shared == 'true' else '.1'}"
+    whole = file.stat().st_size
+    os.truncate(file, whole - 1)
+    refused(run(["coarray_types", "check"], 2, PCAF_SHAREDFILE=shared), f"has {whole - 1} bytes of the {whole}")
+    assert file.stat().st_size == whole - 1
+
+
+@pytest.mark.parametrize("how", ["stop", "team"])
+def test_a_shared_file_means_nothing_before_all_images_have_synced_it(run, kept, how):
+    outcome = run(["coarray_part", how], 3, PCAF_SHAREDFILE="true")
+    assert outcome.code not in (0, None), outcome.text()
+    state = json.loads((kept / "OpenCoarrays_shared.sill").read_text())["coarray"]["state"]
+    assert state == "fresh"
+
+
+def test_images_with_other_variables_are_refused(mpi, run, kept):
+    rank = "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
+    script = f"if [ {rank} = 1 ]; then export PCAF_ENABLED=false; fi; exec {program(mpi, 'coarray_types')} fill"
+    refused(run([Path("/bin/sh"), "-c", script], 2), "image 2 has other PCAF_ variables than image 1")
+
+
+def test_a_full_disk_is_told_when_the_coarray_is_allocated(run, kept):
+    """60000 bytes are 15 pages: there is room for all but one of them, or for them but not for the sidecar."""
+    disks.need_root("mount")
+    for room in (14, 15):
+        with disks.tmpfs(kept, disks.MIB):
+            (kept / "filler").write_bytes(bytes(disks.MIB - room * mmap.PAGESIZE))
+            refused(run(["coarray_part", "stop"], 3, PCAF_SHAREDFILE="true"), "'shared':", "No space left")
+            assert [path.name for path in kept.iterdir()] == ["filler"]
 
 
 def test_bad_variables_are_refused(run):
