@@ -138,10 +138,12 @@ std::vector<int> ranks_named(int count, const int* images) {
   return ranks;
 }
 
-// Of one image alone.
-void give_own(const Status& status, const ErrorArguments& arguments) {
-  if (!status.ok() && !arguments.stat) stop_alone(status);
-  give(status, arguments);
+// gfortran 12 hands over the address of a pointer to errmsg=, into which nothing may be stored: the message goes to the
+// log. An error of one image alone is told by that one, else by the first.
+void give_sync(const Status& status, int* stat, bool alone) {
+  if (!status.ok() && stat && (alone || team().own->rank == 0)) log(LogLevel::error, "coarrays: " + status.message());
+  if (!status.ok() && !stat && alone) stop_alone(status);
+  give(status, {stat, nullptr, 0});
 }
 
 }  // namespace
@@ -166,10 +168,10 @@ SILL_CAF_EXPORT void _gfortran_caf_sync_all(int* stat, char* errmsg, std::size_t
   settle();
   {
     const InLibcaf inside;
-    libcaf().next_sync_all(stat, errmsg, length);
+    libcaf().next_sync_all(stat, nullptr, 0);
   }
   if (!keeping() || (stat && *stat != 0)) return;
-  give(make_durable(), {stat, errmsg, length});
+  give_sync(make_durable(), stat, false);
 }
 
 SILL_CAF_EXPORT void _gfortran_caf_sync_images(int count, int* images, int* stat, char* errmsg, std::size_t length) {
@@ -180,9 +182,9 @@ SILL_CAF_EXPORT void _gfortran_caf_sync_images(int count, int* images, int* stat
   settle();
   {
     const InLibcaf inside;
-    libcaf().next_sync_images(count, images, stat, errmsg, length);
+    libcaf().next_sync_images(count, images, stat, nullptr, 0);
   }
   if (!keeping() || (stat && *stat != 0)) return;
   const auto ranks = ranks_named(count, images);
-  if (!ranks.empty()) give_own(make_durable_with(ranks), {stat, errmsg, length});
+  if (!ranks.empty()) give_sync(make_durable_with(ranks), stat, true);
 }

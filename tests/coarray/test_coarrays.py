@@ -232,6 +232,31 @@ def test_a_full_disk_is_told_when_the_coarray_is_allocated(run, kept):
             assert [path.name for path in kept.iterdir()] == ["filler"]
 
 
+# The device takes nothing but what is still zero.
+NO_WRITES = """
+#include <errno.h>
+#include <stddef.h>
+
+int msync(const double* begin, size_t length, int flags) {
+  (void)length, (void)flags;
+  if (*begin == 0) return 0;
+  errno = EIO;
+  return -1;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["all", "images", "end"])
+def test_an_error_of_the_device(mpi, caf, launcher, kept, compile_c, how):
+    """A sync tells it by stat=, or ends the program; never by errmsg=, which gfortran 12 hands over wrongly."""
+    device = compile_c(NO_WRITES, "-shared", "-fPIC", name="libnowrites.so")
+    env = {"PCAF_ENABLED": "true", "PCAF_PATH": str(kept)}
+    outcome = launcher.run(mpi, ["coarray_refused", how], 3, sill=False, behind=[caf, device], env=env, timeout=60)
+    refused(outcome, "Input/output error")
+    assert outcome.out.count("stat 7001.") == (0 if how == "end" else 3), outcome.text()
+    assert "SIGSEGV" not in outcome.err
+
+
 def test_bad_variables_are_refused(run):
     refused(run("coarray_access", 2, PCAF_SYNCFREQ="-1"), "PCAF_SYNCFREQ=-1: expected a whole number")
     refused(run("coarray_access", 2, PCAF_ENABLED="yes"), "PCAF_ENABLED=yes: expected true or false")

@@ -62,6 +62,7 @@ TEST(CoarrayOptions, ABadValueNamesVariableValueAndReason) {
                                                      {"PCAF_SYNCFREQ", "-1"},
                                                      {"PCAF_SYNCFREQ", "10ms"},
                                                      {"PCAF_SYNCFREQ", "99999999999999999999"},
+                                                     {"PCAF_SYNCFREQ", "9223372036855"},
                                                      {"PCAF_SEGSIZE", "0"},
                                                      {"PCAF_STRIPESIZE", "1M"},
                                                      {"PCAF_STRIPECOUNT", "0"},
