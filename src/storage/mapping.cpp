@@ -97,6 +97,13 @@ void forget_clean(void* address, std::size_t length, const Source& source, std::
   (void)::posix_fadvise(source.fd(), static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_DONTNEED);
 }
 
+void break_large_pages(void* address, std::size_t length) {
+  // The kernel breaks up a large page when a part of it is called cold. File systems make none below four pages.
+  const std::size_t step = 4 * page_size();
+  for (std::size_t at = 0; at < length; at += step)
+    (void)::madvise(static_cast<std::byte*>(address) + at, page_size(), MADV_COLD);
+}
+
 Status sync_mapping(void* address, std::size_t length, const std::string& path) {
   if (length == 0) return {};
   const auto begin = round_down(reinterpret_cast<std::uintptr_t>(address), page_size());

@@ -63,6 +63,9 @@ Status advise(void* address, std::size_t length, const Usage& usage);
 // Takes out of memory what is clean of a mapping, and in use by no other process.
 void forget_clean(void* address, std::size_t length, const Source& source, std::uint64_t offset);
 
+// Makes small pages of the large ones of a mapping that are clean, and mapped by no other process.
+void break_large_pages(void* address, std::size_t length);
+
 // Writes what is dirty in a mapping to the device; returns when it is there. `path` is for the message.
 Status sync_mapping(void* address, std::size_t length, const std::string& path);
 

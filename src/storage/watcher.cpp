@@ -14,7 +14,6 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -37,10 +36,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t most_chunks = 1024;  // of a mapping: a sample asks the kernel about each
 constexpr std::size_t most_pieces = 8;     // of a mapping: each has an advice of its own
 constexpr auto shortest_period = 5ms;
-constexpr auto idle_period = 80ms;  // when nothing faults
-constexpr int work_share = 20;      // samples may take one part of so many of the time
-constexpr unsigned looks_to_forget = 8;
-constexpr long faults_wanted = 8;  // fewer between two samples are no reason to look
+constexpr auto idle_period = 80ms;   // when nothing faults
+constexpr int work_share = 20;       // samples may take one part of so many of the time
+constexpr auto longest_stay = 20ms;  // with breaking up large pages, before others may have the lock
+constexpr long faults_wanted = 8;    // fewer between two samples are no reason to look
 
 std::size_t chunk_bytes(std::size_t length) {
   std::size_t chunk = std::max<std::size_t>(large_page, page_size());
@@ -73,7 +72,7 @@ struct Watch::Watched {
     std::size_t begin;  // chunks
     std::size_t count;
     AccessPattern pattern;
-    unsigned to_forget = 0;  // samples in which large pages go
+    std::size_t unbroken = 0;  // chunks at its end that may have large pages, though the access is random
   };
 
   std::byte* address;
@@ -82,6 +81,7 @@ struct Watch::Watched {
   std::uint64_t offset;
   std::size_t chunk;  // bytes; chunks begin at its multiples in the source
   bool large_pages;
+  bool alone;  // no other process maps these bytes
   std::vector<Piece> pieces;
   std::optional<WriteBehind> behind;
   std::atomic<bool> synced = false;  // since the last sample
@@ -108,25 +108,39 @@ std::optional<CacheUse> use_of(const Watched& watched, std::size_t begin, std::s
   return CacheUse{static_cast<std::uint64_t>(resident) * page_size(), 0};
 }
 
-// Starts writing; what goes wrong with the device, the next sync tells.
-bool write_out(const Watched& watched, std::size_t first, std::size_t last) {
+// Writes, or only starts to; what goes wrong with the device, the next sync tells.
+bool write_out(const Watched& watched, std::size_t first, std::size_t last, bool wait = false) {
   const auto begin = static_cast<off64_t>(watched.offset + watched.begin(first));
   const auto length = static_cast<off64_t>(watched.bytes(first, last));
-  if (::sync_file_range(watched.source->fd(), begin, length, SYNC_FILE_RANGE_WRITE) == 0 || errno == EINTR) return true;
+  const unsigned flags = SYNC_FILE_RANGE_WRITE | (wait ? SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER : 0);
+  if (::sync_file_range(watched.source->fd(), begin, length, flags) == 0 || errno == EINTR) return true;
   log(LogLevel::debug, watched.source->path() + ": writing out ahead of a sync: " + std::strerror(errno));
   return false;
 }
 
-// A byte that changes in a large page has all of it written, so large pages of a piece that is accessed at random go:
-// written out, and then, in the samples that follow, out of memory.
-void forget_large_pages(Watched& watched, Watched::Piece& piece, std::span<const std::uint64_t> resident) {
-  const std::size_t last = piece.begin + piece.count;
-  const std::uint64_t pages = std::accumulate(resident.begin(), resident.end(), std::uint64_t{0});
-  if (pages * 8 < watched.bytes(piece.begin, last) / page_size()) piece.to_forget = 0;
-  if (piece.to_forget == 0) return;
-  --piece.to_forget;
-  const std::size_t begin = watched.begin(piece.begin);
-  forget_clean(watched.address + begin, watched.bytes(piece.begin, last), *watched.source, watched.offset + begin);
+// A byte that changes in a large page has all of it written, so pieces that are accessed at random have theirs broken
+// up, which they must be clean for. Those that other processes map can't be: they go.
+void break_up(const Watched& watched, std::size_t chunk) {
+  const std::size_t begin = watched.begin(chunk);
+  const std::size_t bytes = watched.bytes(chunk, chunk + 1);
+  const auto use = use_of(watched, begin, bytes);
+  if (!use || use->resident == 0) return;
+  if (use->dirty > 0) write_out(watched, chunk, chunk + 1, true);
+  if (watched.alone)
+    break_large_pages(watched.address + begin, bytes);
+  else
+    forget_clean(watched.address + begin, bytes, *watched.source, watched.offset + begin);
+}
+
+// Whether there is more to break up when the time is over.
+bool break_up_until(Watched& watched, Clock::time_point deadline) {
+  for (auto& piece : watched.pieces)
+    while (piece.unbroken > 0) {
+      if (Clock::now() >= deadline) return true;
+      break_up(watched, piece.begin + piece.count - piece.unbroken);
+      --piece.unbroken;
+    }
+  return false;
 }
 
 // Tells the kernel of a piece whose access isn't what it was.
@@ -138,7 +152,7 @@ void advise_piece(Watched& watched, Watched::Piece& piece) {
                            " on are accessed " + (random ? "at random" : "in stretches"));
   const Usage usage{random ? access_random : access_none, watched.large_pages};
   if (!advise(watched.address + begin, watched.bytes(piece.begin, last), usage).ok()) watched.blind = true;
-  piece.to_forget = random && write_out(watched, piece.begin, last) ? looks_to_forget : 0;
+  piece.unbroken = random ? piece.count : 0;
 }
 
 void learn(Watched& watched, std::span<const std::uint64_t> resident) {
@@ -153,10 +167,7 @@ void learn(Watched& watched, std::span<const std::uint64_t> resident) {
     auto& piece = watched.pieces[index];
     // What is all in memory so far has no faults to learn from.
     if (static_cast<std::size_t>(random) * 2 > watched.pieces.size()) piece.pattern.follow_random();
-    if (piece.pattern.advice() != before[index])
-      advise_piece(watched, piece);
-    else
-      forget_large_pages(watched, piece, resident.subspan(piece.begin, piece.count));
+    if (piece.pattern.advice() != before[index]) advise_piece(watched, piece);
   }
 }
 
@@ -185,9 +196,13 @@ bool worth_a_look(const Watched& watched) {
   return !watched.blind && (!watched.pieces.empty() || (watched.behind && !watched.behind->rests()));
 }
 
-void act_on(Watched& watched, const Sample& sample, double seconds) {
+void act_on(Watched& watched, Sample& sample, double seconds) {
   learn(watched, sample.resident);
   if (!watched.behind) return;
+  // Nothing is finished where the access is random.
+  for (const auto& piece : watched.pieces)
+    if (piece.pattern.advice() == Advice::random)
+      for (auto& chunk : std::span(sample.chunks).subspan(piece.begin, piece.count)) chunk.dirty = 0;
   for (const auto& run : watched.behind->look(sample.chunks, seconds)) {
     if (write_out(watched, run.begin, run.end)) continue;
     watched.behind.reset();
@@ -238,8 +253,11 @@ class Watcher {
     long faults = faults_so_far();
     Clock::time_point last = Clock::now();
     Clock::duration period = shortest_period;
+    bool breaking = false;
     while (!all_.empty()) {
-      changed_.wait_for(lock, period);
+      changed_.wait_for(lock, breaking ? 1ms : period);
+      breaking = break_up_some();
+      if (breaking && Clock::now() - last < period) continue;
       const long now = faults_so_far();
       if (synced_.exchange(false))
         period = shortest_period;
@@ -254,13 +272,18 @@ class Watcher {
         if (watched->behind && watched->synced.exchange(false)) watched->behind->synced();
         if (!worth_a_look(*watched)) continue;
         const auto begin = Clock::now();
-        const Sample sample = take_sample(*watched);
+        Sample sample = take_sample(*watched);
         work += Clock::now() - begin;
         if (!watched->blind) act_on(*watched, sample, seconds);
       }
       period = std::max<Clock::duration>(shortest_period, work * work_share);
     }
     running_ = false;
+  }
+
+  bool break_up_some() {
+    const auto deadline = Clock::now() + longest_stay;
+    return std::any_of(all_.begin(), all_.end(), [&](Watched* watched) { return break_up_until(*watched, deadline); });
   }
 
   std::mutex mutex_;
@@ -303,7 +326,7 @@ Watch::Watch(std::byte* address, std::size_t length, const Source& source, std::
   const bool behind = care.write_behind && length >= long_mapping && (care.write_mostly || !fits);
   if (!(learn || behind)) return;
   std::unique_ptr<Watched, Forget> watched(
-      new Watched{address, length, &source, offset, chunk_bytes(length), care.large_pages, {}, {}});
+      new Watched{address, length, &source, offset, chunk_bytes(length), care.large_pages, care.alone, {}, {}});
   if (learn) watched->pieces = pieces_of(*watched);
   if (behind) watched->behind.emplace(watched->chunks());
   watcher().add(watched.get());

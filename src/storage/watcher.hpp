@@ -16,6 +16,7 @@ struct Care {
   bool write_behind = false;     // write out what is full, if the bytes below don't fit into memory ...
   bool write_mostly = false;     // ... or even if they do
   bool large_pages = false;      // as the mapping was advised so far
+  bool alone = false;            // no other process maps the same bytes
   std::uint64_t node_bytes = 0;  // of this mapping and its sisters on the node
 };
 

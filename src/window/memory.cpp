@@ -70,7 +70,7 @@ Status attach_memory(Memory& memory, storage::Source source, const Placement& pl
   memory.segment = std::make_unique<StoredSegment>(std::move(source), extent);
   if (Status status = memory.segment->attach(memory.hints, true, fields.window); !status.ok())
     return undone(memory.segment->source(), status);
-  memory.segment->watch(memory.hints, extent.length);
+  memory.segment->watch(memory.hints, extent.length, true);
   const std::array world_ranks = {fields.rank};
   return describe_store(memory.segment->source(), 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
 }

@@ -59,7 +59,7 @@ Status StoredSegment::advise(const WindowHints& hints) {
   return storage::advise(pages.address, pages.length, usage_of(hints, pages));
 }
 
-void StoredSegment::watch(const WindowHints& hints, std::uint64_t node_bytes) {
+void StoredSegment::watch(const WindowHints& hints, std::uint64_t node_bytes, bool alone) {
   if (extent_.staged) return;
   const Pages pages = pages_of(extent_);
   storage::Care care;
@@ -68,6 +68,7 @@ void StoredSegment::watch(const WindowHints& hints, std::uint64_t node_bytes) {
   // Whether what is stored will be stored again before the next sync, faults don't tell.
   care.write_mostly = hints.access_style & (access_write_once | access_write_mostly | access_sequential);
   care.large_pages = usage_of(hints, pages).large_pages;
+  care.alone = alone;
   care.node_bytes = node_bytes;
   watch_ = storage::Watch(pages.address, pages.length, source_, pages.offset, care);
 }

@@ -46,8 +46,8 @@ class StoredSegment {
   // Passes a changed access_style on; ends the watching.
   Status advise(const WindowHints& hints);
   // Has the mapping watched as the hints want it: it learns how it is accessed if the `node_bytes` of storage that the
-  // window's ranks on this node map don't fit into memory, and is written behind.
-  void watch(const WindowHints& hints, std::uint64_t node_bytes);
+  // window's ranks on this node map don't fit into memory, and is written behind. `alone`: no other process maps it.
+  void watch(const WindowHints& hints, std::uint64_t node_bytes, bool alone);
   // To be called before the mapping goes.
   void unwatch() { watch_ = {}; }
 

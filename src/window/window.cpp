@@ -251,7 +251,8 @@ void Window::watch() {
   // Each process advises its own mappings; a segment is written behind by its owner.
   WindowHints of_others = allocation_.hints;
   of_others.write_behind = false;
-  for (const Range& range : ranges()) range.segment->watch(range.own ? allocation_.hints : of_others, node_bytes);
+  for (const Range& range : ranges())
+    range.segment->watch(range.own ? allocation_.hints : of_others, node_bytes, comm()->alone_on_node());
 }
 
 Status Window::advise() {

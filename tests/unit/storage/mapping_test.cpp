@@ -248,5 +248,26 @@ TEST(Mapping, WhatIsCleanGoesOutOfMemory) {
   EXPECT_EQ(region.data()[0], std::byte{1}) << "and comes back";
 }
 
+TEST(Mapping, LargePagesAreBrokenUpWhereTheyAre) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, long_mapping);
+  auto region = Region::reserve(long_mapping, large_page);
+  ASSERT_TRUE(region.ok());
+  std::byte* const begin = region.value().data();
+  ASSERT_TRUE(map_over(begin, long_mapping, source, 0, {access_none, true}).ok());
+  std::memset(begin, 1, long_mapping);
+  const auto dirty_after_a_byte = [&] {
+    EXPECT_TRUE(sync_mapping(begin, long_mapping, source.path()).ok());
+    begin[0] = std::byte{2};
+    return dirty_bytes(source);
+  };
+  if (const auto dirty = dirty_after_a_byte(); dirty <= page_size() || dirty == UINT64_MAX)
+    GTEST_SKIP() << "a file system without large pages, or a kernel that doesn't tell what is dirty (cachestat)";
+  EXPECT_TRUE(sync_mapping(begin, long_mapping, source.path()).ok());
+  break_large_pages(begin, long_mapping);
+  EXPECT_EQ(cache_use(source, 0, long_mapping)->resident, long_mapping);
+  EXPECT_EQ(dirty_after_a_byte(), page_size());
+}
+
 }  // namespace
 }  // namespace sill::storage
