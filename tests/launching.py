@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -203,6 +204,14 @@ class Job:
             self.process.poll()
             threading.Event().wait(PAUSE_S)
 
+    def lost_abort(self, err: str, processes: int) -> bool:
+        """Whether a rank has aborted and gone, and the launcher takes no notice: so MPICH 5.0.2 did in 3 of 8,000 runs
+        of a program in which rank 1 aborts and rank 0 waits in a barrier, without Sill."""
+        if "-n" not in self.command or not re.search(r"^Abort\(\d+\) on node", err, re.M):
+            return False
+        ranks = int(self.command[self.command.index("-n") + 1])
+        return processes < ranks + 2  # mpiexec and its proxy
+
     def finish(self, timeout: float = TIMEOUT_S, text: str | None = None) -> Outcome:
         """Wait until the job is over or the time is up. `text`: for its standard input, if that is a pipe."""
         code: int | None
@@ -210,10 +219,12 @@ class Job:
             out, err = self.process.communicate(text, timeout=timeout)
             code = self.process.returncode
         except subprocess.TimeoutExpired:
-            left = "".join(f"{describe(pid)}\n" for pid in self.pids())
+            pids = self.pids()
+            left = "".join(f"{describe(pid)}\n" for pid in pids)
             self.kill()
             out, err = self.process.communicate()
-            code, err = None, f"{err}\nstill there:\n{left}"
+            code = -signal.SIGKILL if self.lost_abort(err, len(pids)) else None
+            err += f"\nstill there:\n{left}"
         return Outcome(code, out, err, time.monotonic() - self.started, " ".join(self.command))
 
 
