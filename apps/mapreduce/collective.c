@@ -4,6 +4,7 @@
  * is mapped, how it is written down and reduced is the same as in 1S. */
 #include <limits.h>
 #include <mpi.h>
+#include <sill/sill.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 struct checkpoint {
   char* log; /* this rank's segments */
   size_t log_bytes, log_room;
+  char path[4096];
   MPI_File file; /* MPI_FILE_NULL if there is none */
   uint64_t run;
   uint64_t end; /* of the segments in the file */
@@ -32,10 +34,10 @@ struct engine {
 /* --- checkpoint --- */
 
 /* Room for one more segment. */
-static char* room_for(struct checkpoint* checkpoint, size_t bytes) {
+static struct segment* room_for(struct checkpoint* checkpoint, size_t bytes) {
   if (checkpoint->log_bytes + bytes > checkpoint->log_room)
     checkpoint->log = grow(checkpoint->log, checkpoint->log_room = 2 * checkpoint->log_room + bytes);
-  return checkpoint->log + checkpoint->log_bytes;
+  return (struct segment*)(checkpoint->log + checkpoint->log_bytes);
 }
 
 static void read_at(struct checkpoint* checkpoint, uint64_t at, void* to, size_t bytes) {
@@ -47,51 +49,27 @@ static void read_at(struct checkpoint* checkpoint, uint64_t at, void* to, size_t
 }
 
 /* Find the whole segments; this rank keeps every so many-th. All ranks look at all, and so find the same. */
-static void scan(struct checkpoint* checkpoint, struct job* job) {
-  MPI_Offset size = 0;
-  APP_TRY(MPI_File_get_size(checkpoint->file, &size));
-  struct head head;
-  if ((uint64_t)size < sizeof head) return;
-  read_at(checkpoint, 0, &head, sizeof head);
-  head_compare(&head, job, head.run, 0);
-  checkpoint->run = head.run;
+static void scan(struct checkpoint* checkpoint, struct job* job, uint64_t size) {
   size_t head_bytes = segment_head(job->ranks);
-  for (uint64_t number = 0;; number++) {
-    struct segment* segment = (struct segment*)room_for(checkpoint, head_bytes);
-    uint64_t room = (uint64_t)size - checkpoint->end;
-    if (room < head_bytes) return;
+  for (uint64_t number = 0, room; (room = size - checkpoint->end) >= head_bytes; number++) {
+    struct segment* segment = room_for(checkpoint, head_bytes);
     read_at(checkpoint, checkpoint->end, segment, head_bytes);
-    if (segment->bytes < head_bytes || segment->bytes > room || segment->bytes > INT_MAX) return;
     size_t bytes = segment->bytes;
-    segment = (struct segment*)room_for(checkpoint, bytes);
+    if (bytes < head_bytes || bytes > room || bytes > INT_MAX) return;
+    segment = room_for(checkpoint, bytes);
     read_at(checkpoint, checkpoint->end, segment, bytes);
-    if (!segment_valid((char*)segment, bytes, job->ranks, checkpoint->run, checkpoint->end)) return;
+    if (!segment_valid(segment, bytes, job->ranks, checkpoint->run, checkpoint->end)) return;
     if (segment->task >= job->input.tasks) return;
-    checkpoint->end += bytes;
     job->done[segment->task] = true;
-    job->found.tasks++;
     job->found.checkpoints++;
-    job->found.words += segment->words;
-    job->found.bytes += input_task_bytes(&job->input, segment->task);
+    segment_account(segment, &job->input, &job->found);
+    checkpoint->end += bytes;
     if (number % (uint64_t)job->ranks == (uint64_t)job->rank) checkpoint->log_bytes += bytes;
   }
 }
 
-static void path_of(char* path, size_t room) {
-  if (snprintf(path, room, "%s/mapreduce-2s", app_store()) >= (int)room) app_fail("--store: the name is too long");
-}
-
-/* Open the file, if it is wanted, and take up what it holds or begin with nothing. */
-static void open_checkpoint(struct checkpoint* checkpoint, struct job* job) {
-  const struct options* options = job->options;
-  char path[4096];
-  path_of(path, sizeof path);
-  checkpoint->end = sizeof(struct head);
-  if (!options->checkpoint && !options->resume) return;
-  int mode = MPI_MODE_RDWR | MPI_MODE_CREATE;
-  APP_TRY(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &checkpoint->file));
-  if (options->resume) scan(checkpoint, job);
-  if (checkpoint->run != 0) return;
+/* Begin with nothing. */
+static void begin_anew(struct checkpoint* checkpoint, const struct job* job) {
   checkpoint->run = new_run();
   APP_TRY(MPI_File_set_size(checkpoint->file, 0));
   struct head head = head_of(job, checkpoint->run, 0);
@@ -99,10 +77,34 @@ static void open_checkpoint(struct checkpoint* checkpoint, struct job* job) {
   APP_TRY(MPI_File_sync(checkpoint->file));
 }
 
+/* Open the file, if it is wanted, and take up what it holds or begin with nothing. */
+static void open_checkpoint(struct checkpoint* checkpoint, struct job* job) {
+  const struct options* options = job->options;
+  if (!options->checkpoint && !options->resume) return;
+  if (snprintf(checkpoint->path, sizeof checkpoint->path, "%s/mapreduce-2s", app_store()) >=
+      (int)sizeof checkpoint->path)
+    app_fail("--store: the name is too long");
+  int mode = MPI_MODE_RDWR | MPI_MODE_CREATE;
+  app_check(MPI_File_open(MPI_COMM_WORLD, checkpoint->path, mode, MPI_INFO_NULL, &checkpoint->file), checkpoint->path);
+  MPI_Offset size = 0;
+  struct head head = {.run = 0};
+  APP_TRY(MPI_File_get_size(checkpoint->file, &size));
+  bool whole = (uint64_t)size >= sizeof head;
+  read_at(checkpoint, 0, &head, whole ? sizeof head : (size_t)size);
+  if (!head_may_be(&head)) app_fail("%s holds something else; use another --store", checkpoint->path);
+  if (options->resume && whole) {
+    head_compare(&head, job, head.run, 0);
+    checkpoint->run = head.run;
+    scan(checkpoint, job, (uint64_t)size);
+  } else {
+    begin_anew(checkpoint, job);
+  }
+}
+
 /* Write the segments of a round one behind the other, this rank's at `place`, and make them durable; all ranks' have
  * `all` bytes. */
-static void write_checkpoint(struct checkpoint* checkpoint, struct job* job, const char* segment, uint64_t place,
-                             size_t bytes, uint64_t all) {
+static void write_checkpoint(struct checkpoint* checkpoint, struct job* job, const struct segment* segment,
+                             uint64_t place, size_t bytes, uint64_t all) {
   double start = app_seconds();
   kill_in(KILL_CHECKPOINT);
   APP_TRY(MPI_File_write_at_all(checkpoint->file, (MPI_Offset)place, segment, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
@@ -116,132 +118,99 @@ static void write_checkpoint(struct checkpoint* checkpoint, struct job* job, con
 static void close_checkpoint(struct checkpoint* checkpoint) {
   free(checkpoint->log);
   if (checkpoint->file == MPI_FILE_NULL) return;
-  char path[4096];
-  path_of(path, sizeof path);
   APP_TRY(MPI_File_close(&checkpoint->file));
-  if (app_rank() == 0 && !app_keep()) APP_TRY(MPI_File_delete(path, MPI_INFO_NULL));
-}
-
-/* --- read --- */
-
-struct collective_file {
-  MPI_File file;
-  bool together; /* the next read is that of all ranks */
-};
-
-static bool read_collective(void* argument, uint64_t offset, size_t bytes, char* to, size_t* got, struct text* text) {
-  struct collective_file* file = argument;
-  MPI_Status status;
-  int count = 0;
-  if (file->together)
-    APP_TRY(MPI_File_read_at_all(file->file, (MPI_Offset)offset, to, (int)bytes, MPI_BYTE, &status));
-  else
-    APP_TRY(MPI_File_read_at(file->file, (MPI_Offset)offset, to, (int)bytes, MPI_BYTE, &status));
-  file->together = false;
-  APP_TRY(MPI_Get_count(&status, MPI_BYTE, &count));
-  *got = (size_t)count;
-  (void)text; /* errors end the job here */
-  return true;
-}
-
-/* The round's task of a rank. */
-static bool task_of(const struct engine* engine, int rank, uint64_t round, uint64_t* task) {
-  uint64_t at = engine->deal.begins[rank] + round;
-  if (at >= engine->deal.begins[rank + 1]) return false;
-  *task = engine->deal.tasks[at];
-  return true;
-}
-
-/* Whether any rank reads of the file in this round, and whether this one does. */
-static bool is_read(const struct engine* engine, uint64_t round, uint64_t file, bool* here) {
-  const struct input* input = &engine->job->input;
-  uint64_t task = 0, first = 0, last = 0;
-  bool any = false;
-  *here = false;
-  if (input_file_bytes(input, file) == 0) return false;
-  for (int rank = 0; rank < engine->job->ranks; rank++) {
-    if (!task_of(engine, rank, round, &task)) continue;
-    input_files_of(input, task, &first, &last);
-    bool reads = file >= first && file <= last;
-    any |= reads;
-    if (rank == engine->job->rank) *here = reads;
-  }
-  return any;
-}
-
-/* The text of this rank's task. All ranks open and read each file of the round together, but for small ones, which cost
- * more to open than to read. */
-static void read_round(struct engine* engine, uint64_t round) {
-  struct job* job = engine->job;
-  uint64_t task = 0;
-  bool here = false;
-  task_of(engine, job->rank, round, &task);
-  engine->text.count = 0;
-  for (uint64_t i = 0; i < job->input.files; i++) {
-    if (!is_read(engine, round, i, &here)) continue;
-    if (input_file_bytes(&job->input, i) < job->input.task_bytes) {
-      if (here) input_read_file(&job->input, task, i, &engine->text);
-      if (engine->text.error[0] != '\0') app_fail("%s", engine->text.error);
-      continue;
-    }
-    MPI_File* file = &engine->inputs[i];
-    if (*file == MPI_FILE_NULL)
-      APP_TRY(MPI_File_open(MPI_COMM_WORLD, job->input.paths[i], MPI_MODE_RDONLY, MPI_INFO_NULL, file));
-    struct collective_file argument = {*file, true};
-    size_t got = 0;
-    if (!here) {
-      read_collective(&argument, 0, 0, NULL, &got, &engine->text);
-    } else if (!input_read_part(&job->input, task, i, read_collective, &argument, &engine->text)) {
-      app_fail("%s", engine->text.error);
-    }
-    if (job->input.files > 100) APP_TRY(MPI_File_close(file)); /* so many can't stay open */
-  }
+  if (app_rank() == 0 && !app_keep()) APP_TRY(MPI_File_delete(checkpoint->path, MPI_INFO_NULL));
 }
 
 /* --- map --- */
 
-static void between(void* argument) { (void)argument; }
+/* Whether any rank reads of the file in this round; *mine: what this one does, none if it has no `task`. */
+static bool is_read(const struct engine* engine, uint64_t round, uint64_t file, struct part* mine, bool* here) {
+  uint64_t task = 0;
+  struct part part;
+  bool any = false;
+  *here = false;
+  for (int rank = 0; rank < engine->job->ranks; rank++) {
+    if (!deal_task(&engine->deal, rank, round, &task)) continue;
+    if (!input_part(&engine->job->input, task, file, &part)) continue;
+    any = true;
+    if (rank != engine->job->rank) continue;
+    *mine = part;
+    *here = true;
+  }
+  return any;
+}
+
+static void map(struct job* job, struct text* text) {
+  double start = app_seconds();
+  words_map(&job->mapped, text->words, text->count, NULL, NULL);
+  job->times.map += app_seconds() - start;
+}
+
+/* Map this rank's task. All ranks open and read each file of the round together, but for small ones, which cost more
+ * to open than to read. */
+static void map_round(struct engine* engine, uint64_t round) {
+  struct job* job = engine->job;
+  struct text* text = &engine->text;
+  struct part part;
+  bool here = false;
+  for (uint64_t i = 0; i < job->input.files; i++) {
+    if (!is_read(engine, round, i, &part, &here)) continue;
+    if (input_file_bytes(&job->input, i) >= job->input.task_bytes) {
+      MPI_File* file = &engine->inputs[i];
+      if (*file == MPI_FILE_NULL)
+        app_check(MPI_File_open(MPI_COMM_WORLD, job->input.paths[i], MPI_MODE_RDONLY, MPI_INFO_NULL, file),
+                  job->input.paths[i]);
+      text_read_all(text, *file, &job->input, here ? &part : NULL);
+      if (job->input.files > 100) APP_TRY(MPI_File_close(file)); /* so many can't stay open */
+    } else if (here) {
+      text_start(text, &job->input, &part);
+      text_wait(text, &job->input, &part);
+    }
+    if (here) map(job, text);
+  }
+}
 
 static void do_round(struct engine* engine, uint64_t round, struct progress* progress) {
   struct job* job = engine->job;
   uint64_t task = 0;
-  read_round(engine, round);
+  map_round(engine, round);
   size_t bytes = 0;
-  if (task_of(engine, job->rank, round, &task)) {
-    double start = app_seconds();
-    words_map(&job->mapped, engine->text.bytes, engine->text.count, between, NULL);
-    job->times.map += app_seconds() - start;
-    bytes = segment_measure(&job->mapped, job->ranks);
-    if (bytes > INT_MAX) app_fail("the words of a task take %zu bytes: choose a smaller --task-size", bytes);
-  }
+  bool mapped = deal_task(&engine->deal, job->rank, round, &task);
+  if (mapped) bytes = segment_measure(&job->mapped, job->ranks);
+  if (bytes > INT_MAX) app_fail("the words of a task take %zu bytes: choose a smaller --task-size", bytes);
   uint64_t mine = bytes, before = 0, all = 0;
-  char* segment = room_for(&engine->kept, bytes);
+  struct segment* segment = room_for(&engine->kept, bytes);
   if (job->options->checkpoint) {
     APP_TRY(MPI_Exscan(&mine, &before, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
     APP_TRY(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
     if (job->rank == 0) before = 0;
   }
   uint64_t place = engine->kept.end + before;
-  if (bytes > 0) segment_write(segment, bytes, &job->mapped, job->ranks, task, engine->kept.run, place);
+  if (mapped) segment_write(segment, bytes, &job->mapped, job->ranks, task, engine->kept.run, place);
+  words_clear(&job->mapped);
   if (job->options->checkpoint) write_checkpoint(&engine->kept, job, segment, place, bytes, all);
   engine->kept.log_bytes += bytes;
   for (int rank = 0; rank < job->ranks; rank++) {
-    if (!task_of(engine, rank, round, &task)) continue;
+    if (!deal_task(&engine->deal, rank, round, &task)) continue;
     progress->bytes += input_task_bytes(&job->input, task);
     progress->tasks++;
     progress->checkpoints += job->options->checkpoint;
   }
 }
 
+/* Whether a rank has a task in this round. */
+static bool is_round(const struct engine* engine, uint64_t round) {
+  uint64_t task = 0;
+  bool any = false;
+  for (int rank = 0; rank < engine->job->ranks && !any; rank++) any = deal_task(&engine->deal, rank, round, &task);
+  return any;
+}
+
 static void map_all(struct engine* engine) {
   struct job* job = engine->job;
   struct progress progress = job->found;
-  uint64_t rounds = 0;
-  for (int rank = 0; rank < job->ranks; rank++) {
-    uint64_t tasks = engine->deal.begins[rank + 1] - engine->deal.begins[rank];
-    if (tasks > rounds) rounds = tasks;
-  }
-  for (uint64_t round = 0; round < rounds; round++) {
+  for (uint64_t round = 0; is_round(engine, round); round++) {
     if ((double)progress.tasks >= job->options->kill_at * (double)job->input.tasks) kill_now_due();
     do_round(engine, round, &progress);
     if (job->rank == 0 && show_due()) show_progress(&progress);
@@ -317,15 +286,15 @@ static void combine(struct job* job) {
 }
 
 void run_collective(struct job* job) {
-  struct engine engine = {.job = job, .kept.file = MPI_FILE_NULL};
+  struct engine engine = {.job = job, .kept = {.file = MPI_FILE_NULL, .end = sizeof(struct head)}};
   double start = app_seconds();
   engine.inputs = grow(NULL, job->input.files * sizeof *engine.inputs);
   for (uint64_t i = 0; i < job->input.files; i++) engine.inputs[i] = MPI_FILE_NULL;
+  job->found.synced = SILL_UNKNOWN; /* there is no window */
   open_checkpoint(&engine.kept, job);
   engine.deal = input_deal(&job->input, job->done, job->ranks, job->skew);
   job->times.open = app_seconds() - start;
-  job->found.bytes_total = job->input.bytes;
-  if (job->rank == 0) show_start(job->input.files, 0, &job->found);
+  if (job->rank == 0) show_start(&job->input, 0, &job->found);
   map_all(&engine);
   start = app_seconds();
   exchange_and_reduce(&engine);
@@ -337,7 +306,7 @@ void run_collective(struct job* job) {
     if (engine.inputs[i] != MPI_FILE_NULL) APP_TRY(MPI_File_close(&engine.inputs[i]));
   job_report(job);
   close_checkpoint(&engine.kept);
-  deal_free(&engine.deal);
+  free(engine.deal.tasks);
   free(engine.inputs);
   free(engine.text.bytes);
 }

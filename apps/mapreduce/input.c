@@ -1,15 +1,12 @@
 #include "input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <mpi.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "app.h"
 #include "words.h"
@@ -135,11 +132,6 @@ static uint64_t file_at(const struct input* input, uint64_t offset) {
   return low;
 }
 
-void input_files_of(const struct input* input, uint64_t task, uint64_t* first, uint64_t* last) {
-  *first = file_at(input, task_begin(input, task));
-  *last = file_at(input, task_begin(input, task + 1) - 1);
-}
-
 /* --- who is to do what --- */
 
 struct sized {
@@ -153,141 +145,119 @@ static int longest_first(const void* left, const void* right) {
 }
 
 struct deal input_deal(const struct input* input, const bool* done, int ranks, double skew) {
+  struct deal deal = {.tasks = grow(NULL, input->tasks * sizeof *deal.tasks), .ranks = ranks};
   struct sized* left = grow(NULL, input->tasks * sizeof *left);
-  uint64_t count = 0;
   for (uint64_t task = 0; task < input->tasks; task++) {
     uint64_t file = file_at(input, task_begin(input, task));
-    if (!done[task]) left[count++] = (struct sized){task, input_file_bytes(input, file)};
+    if (!done[task]) left[deal.count++] = (struct sized){task, input_file_bytes(input, file)};
   }
-  uint64_t n = (uint64_t)ranks, heavy = 0, first = skew > 0 && ranks > 1; /* rank that the dealing in turn begins at */
-  if (first > 0) {
-    qsort(left, count, sizeof *left, longest_first);
-    heavy = (uint64_t)(skew * (double)count);
+  if (skew > 0 && ranks > 1) {
+    qsort(left, deal.count, sizeof *left, longest_first);
+    deal.heavy = (uint64_t)(skew * (double)deal.count);
+    deal.first = 1;
   }
-  struct deal deal = {grow(NULL, count * sizeof *deal.tasks), grow(NULL, (n + 1) * sizeof *deal.begins)};
-  uint64_t used = 0;
-  for (uint64_t rank = 0; rank < n; rank++) {
-    deal.begins[rank] = used;
-    if (rank < first)
-      for (uint64_t i = 0; i < heavy; i++) deal.tasks[used++] = left[i].task;
-    else
-      for (uint64_t i = heavy + rank - first; i < count; i += n - first) deal.tasks[used++] = left[i].task;
-  }
-  deal.begins[n] = used;
+  for (uint64_t i = 0; i < deal.count; i++) deal.tasks[i] = left[i].task;
   free(left);
   return deal;
 }
 
-void deal_free(struct deal* deal) {
-  free(deal->tasks);
-  free(deal->begins);
-  *deal = (struct deal){0};
+bool deal_task(const struct deal* deal, int rank, uint64_t number, uint64_t* task) {
+  uint64_t end = rank < deal->first ? deal->heavy : deal->count, at = number;
+  if (rank >= deal->first)
+    at = deal->heavy + (uint64_t)(rank - deal->first) + number * (uint64_t)(deal->ranks - deal->first);
+  if (at < end) *task = deal->tasks[at];
+  return at < end;
 }
 
 /* --- the text of a task --- */
 
-/* Read up to `bytes` at `offset` behind what the text has. */
-static bool append(struct text* text, read_bytes* read, void* argument, uint64_t offset, size_t bytes, size_t* got) {
-  size_t needed = text->count + bytes + 1;
-  if (needed > text->room) {
-    text->room = needed + needed / 2;
-    char* grown = realloc(text->bytes, text->room); /* not grow(): this thread may not end the job */
-    if (grown == NULL) {
-      snprintf(text->error, sizeof text->error, "no memory for %zu bytes of text", text->room);
-      return false;
-    }
-    text->bytes = grown;
-  }
-  if (!read(argument, offset, bytes, text->bytes + text->count, got, text)) return false;
-  text->count += *got;
+bool input_part(const struct input* input, uint64_t task, uint64_t file, struct part* part) {
+  uint64_t begin = input->begins[file], end = input->begins[file + 1];
+  uint64_t from = task_begin(input, task), to = task_begin(input, task + 1);
+  if (from < begin) from = begin;
+  if (to > end) to = end;
+  if (from >= to) return false;
+  *part = (struct part){task, file, from - begin, to - begin};
   return true;
 }
 
-bool input_read_part(const struct input* input, uint64_t task, uint64_t file, read_bytes* read, void* argument,
-                     struct text* text) {
-  uint64_t begin = input->begins[file], size = input_file_bytes(input, file);
-  uint64_t from = task_begin(input, task) > begin ? task_begin(input, task) - begin : 0;
-  uint64_t to = task_begin(input, task + 1) - begin < size ? task_begin(input, task + 1) - begin : size;
-  uint64_t at = from > 0 ? from - 1 : 0; /* one byte more tells whether a word goes on across `from` */
-  size_t start = text->count, got = 0;
-  if (!append(text, read, argument, at, to - at, &got)) return false;
-  if (got < to - at) {
-    snprintf(text->error, sizeof text->error, "%s: became shorter while its words were counted", input->paths[file]);
-    return false;
-  }
-  size_t skip = start; /* letters of a word that begins before the task */
-  if (from > 0)
-    while (skip < text->count && lower_letter(text->bytes[skip]) != 0) skip++;
-  size_t end = text->count;
-  while (skip < end && to < size && lower_letter(text->bytes[end - 1]) != 0) {
-    if (!append(text, read, argument, to + (text->count - end), 4096, &got) || got == 0) break;
-    size_t known = text->count - got;
-    while (known < text->count && lower_letter(text->bytes[known]) != 0) known++;
-    bool ended = known < text->count;
-    text->count = known;
-    if (ended) break;
-  }
-  memset(text->bytes + start, ' ', skip - start);
-  text->bytes[text->count++] = '\n';
-  return text->error[0] == '\0';
+struct part input_first_part(const struct input* input, uint64_t task) {
+  struct part part = {0};
+  input_part(input, task, file_at(input, task_begin(input, task)), &part);
+  return part;
 }
 
-struct posix_file {
-  const char* path;
-  int descriptor;
-};
+bool input_next_part(const struct input* input, struct part* part) {
+  uint64_t end = task_begin(input, part->task + 1);
+  for (uint64_t file = part->file + 1; file < input->files && input->begins[file] < end; file++)
+    if (input_part(input, part->task, file, part)) return true;
+  return false;
+}
 
-static bool read_posix(void* argument, uint64_t offset, size_t bytes, char* to, size_t* got, struct text* text) {
-  const struct posix_file* file = argument;
-  for (*got = 0; *got < bytes;) {
-    ssize_t part = pread(file->descriptor, to + *got, bytes - *got, (off_t)(offset + *got));
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) {
-      snprintf(text->error, sizeof text->error, "%s: %s", file->path, strerror(errno));
-      return false;
-    }
-    if (part == 0) break;
-    *got += (size_t)part;
-  }
+/* What to read for a part: one byte before tells whether a word goes on across its begin, some behind hold the end of
+ * its last word. */
+static void prepare(struct text* text, const struct input* input, const struct part* part) {
+  enum { behind = 4096 };
+  uint64_t left = input_file_bytes(input, part->file) - part->to;
+  text->at = part->from > 0 ? part->from - 1 : 0;
+  text->wanted = part->to - text->at + (left < behind ? left : behind);
+  if (text->wanted > text->room) text->bytes = grow(text->bytes, text->room = text->wanted);
+}
+
+static void check_read(const MPI_Status* status, size_t wanted, const char* path) {
+  int count = 0;
+  APP_TRY(MPI_Get_count(status, MPI_BYTE, &count));
+  if ((size_t)count != wanted) app_fail("%s: became shorter while its words were counted", path);
+}
+
+/* Read more of a word that is longer than expected; false at the end of the file. */
+static bool read_more(struct text* text, const struct input* input, uint64_t file) {
+  uint64_t from = text->at + text->wanted, left = input_file_bytes(input, file) - from;
+  int more = left < 1 << 16 ? (int)left : 1 << 16;
+  MPI_Status status;
+  if (more == 0) return false;
+  text->bytes = grow(text->bytes, text->room = text->wanted + (size_t)more);
+  APP_TRY(MPI_File_read_at(text->file, (MPI_Offset)from, text->bytes + text->wanted, more, MPI_BYTE, &status));
+  check_read(&status, (size_t)more, input->paths[file]);
+  text->wanted += (size_t)more;
   return true;
 }
 
-void input_read_file(const struct input* input, uint64_t task, uint64_t file, struct text* text) {
-  struct posix_file argument = {input->paths[file], open(input->paths[file], O_RDONLY | O_CLOEXEC)};
-  bool open = argument.descriptor >= 0;
-  bool read = open && input_read_part(input, task, file, read_posix, &argument, text);
-  if ((!open || close(argument.descriptor) != 0 || !read) && text->error[0] == '\0')
-    snprintf(text->error, sizeof text->error, "%s: %s", argument.path, strerror(errno));
+/* Leave out the end of a word that begins before the part, take in that of the part's last word. */
+static void trim(struct text* text, const struct input* input, const struct part* part) {
+  size_t begin = 0, end = part->to - text->at;
+  if (part->from > 0)
+    while (begin < end && lower_letter(text->bytes[begin]) != 0) begin++;
+  if (begin < end && lower_letter(text->bytes[end - 1]) != 0)
+    while ((end < text->wanted || read_more(text, input, part->file)) && lower_letter(text->bytes[end]) != 0) end++;
+  text->words = text->bytes + begin;
+  text->count = end - begin;
 }
 
-static void* read_task(void* argument) {
-  struct reader* reader = argument;
-  struct text* text = &reader->texts[reader->next];
-  uint64_t first = 0, last = 0;
-  input_files_of(reader->input, reader->task, &first, &last);
-  for (uint64_t i = first; i <= last && text->error[0] == '\0'; i++)
-    if (input_file_bytes(reader->input, i) > 0) input_read_file(reader->input, reader->task, i, text);
-  return NULL;
+void text_start(struct text* text, const struct input* input, const struct part* part) {
+  const char* path = input->paths[part->file];
+  prepare(text, input, part);
+  app_check(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &text->file), path);
+  APP_TRY(
+      MPI_File_iread_at(text->file, (MPI_Offset)text->at, text->bytes, (int)text->wanted, MPI_BYTE, &text->request));
 }
 
-void reader_start(struct reader* reader, uint64_t task) {
-  reader->task = task;
-  reader->texts[reader->next].count = 0;
-  reader->texts[reader->next].error[0] = '\0';
-  int code = pthread_create(&reader->thread, NULL, read_task, reader);
-  if (code != 0) app_fail("no thread to read the input: %s", strerror(code));
+void text_wait(struct text* text, const struct input* input, const struct part* part) {
+  const char* path = input->paths[part->file];
+  MPI_Status status;
+  app_check(MPI_Wait(&text->request, &status), path);
+  check_read(&status, text->wanted, path);
+  trim(text, input, part);
+  APP_TRY(MPI_File_close(&text->file));
 }
 
-struct text* reader_wait(struct reader* reader) {
-  int code = pthread_join(reader->thread, NULL);
-  if (code != 0) app_fail("the thread that reads the input: %s", strerror(code));
-  struct text* text = &reader->texts[reader->next];
-  if (text->error[0] != '\0') app_fail("%s", text->error);
-  reader->next = 1 - reader->next;
-  return text;
-}
-
-void reader_free(struct reader* reader) {
-  free(reader->texts[0].bytes);
-  free(reader->texts[1].bytes);
+void text_read_all(struct text* text, MPI_File file, const struct input* input, const struct part* part) {
+  MPI_Status status;
+  text->file = file;
+  text->at = text->wanted = 0;
+  if (part != NULL) prepare(text, input, part);
+  APP_TRY(MPI_File_read_at_all(file, (MPI_Offset)text->at, text->bytes, (int)text->wanted, MPI_BYTE, &status));
+  if (part == NULL) return;
+  check_read(&status, text->wanted, input->paths[part->file]);
+  trim(text, input, part);
 }

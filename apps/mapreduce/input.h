@@ -2,7 +2,7 @@
 #ifndef MAPREDUCE_INPUT_H
 #define MAPREDUCE_INPUT_H
 
-#include <pthread.h>
+#include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,54 +31,54 @@ uint64_t input_file_bytes(const struct input* input, uint64_t file);
 
 /* --- who is to do what --- */
 
-/* Tasks of rank r: tasks[begins[r]] up to before tasks[begins[r + 1]]. */
+/* The tasks that are left, in the order in which they are dealt: the first `heavy` ones to rank 0, the others to the
+ * ranks from `first` on in turn. */
 struct deal {
   uint64_t* tasks;
-  uint64_t* begins;
+  uint64_t count, heavy;
+  int ranks, first;
 };
 
 /* Deal out the tasks that aren't `done`. skew 0: in turn. Otherwise rank 0 gets this share of all that are left, those
- * of the longest files, and the others the rest in turn. The same on all ranks. Local. */
+ * of the longest files, and the others the rest in turn. The same on all ranks; the caller frees its tasks. Local. */
 struct deal input_deal(const struct input* input, const bool* done, int ranks, double skew);
-void deal_free(struct deal* deal);
+
+/* The rank's task of this number, from 0; false if it has fewer. Local. */
+bool deal_task(const struct deal* deal, int rank, uint64_t number, uint64_t* task);
 
 /* --- the text of a task --- */
 
-/* Words of one task, and what parts them. */
+/* What a task has of a file: bytes `from` up to before `to` of it, more than none. */
+struct part {
+  uint64_t task, file, from, to;
+};
+
+/* False if the task has nothing of the file. Local. */
+bool input_part(const struct input* input, uint64_t task, uint64_t file, struct part* part);
+
+/* A task's first part; the one behind a part, false if that was the task's last. Local. */
+struct part input_first_part(const struct input* input, uint64_t task);
+bool input_next_part(const struct input* input, struct part* part);
+
+/* The words that begin in a part. */
 struct text {
-  char* bytes;
-  size_t count, room;
-  char error[4352]; /* why it couldn't be read; "" if it could */
+  char* words; /* when it is read: `count` bytes */
+  size_t count;
+  char* bytes; /* of the file from `at` on, `wanted` of `room`: the part and a little around it */
+  size_t wanted, room;
+  uint64_t at;
+  MPI_File file;
+  MPI_Request request;
 };
 
-/* Read bytes from `offset` on into `to`; *got is less than `bytes` only at the end of the file. False: text->error. */
-typedef bool read_bytes(void* file, uint64_t offset, size_t bytes, char* to, size_t* got, struct text* text);
+/* Begin to read a part, alone and without waiting for it; exactly one text_wait() belongs to it. Local. */
+void text_start(struct text* text, const struct input* input, const struct part* part);
 
-/* Append the words that begin in the task's part of a file, if it has one. `read` is called once with that part, and
- * again while it ends within a word. False: text->error. Local. */
-bool input_read_part(const struct input* input, uint64_t task, uint64_t file, read_bytes* read, void* argument,
-                     struct text* text);
+/* Wait until the words are there. Local. */
+void text_wait(struct text* text, const struct input* input, const struct part* part);
 
-/* The same by this rank alone; calls no MPI. A failure is in text->error. Local. */
-void input_read_file(const struct input* input, uint64_t task, uint64_t file, struct text* text);
-
-/* First and last file of a task; a last one before the first for a task without bytes. Local. */
-void input_files_of(const struct input* input, uint64_t task, uint64_t* first, uint64_t* last);
-
-/* Reads a task while its user works on the one before: a thread for each task, which calls no MPI. */
-struct reader {
-  const struct input* input;
-  struct text texts[2]; /* one in use, one being read */
-  int next;
-  uint64_t task;
-  pthread_t thread;
-};
-
-/* Begin to read a task; exactly one reader_wait() belongs to it. Local. */
-void reader_start(struct reader* reader, uint64_t task);
-
-/* The text of the task, valid until the next but one reader_start(). Local. */
-struct text* reader_wait(struct reader* reader);
-void reader_free(struct reader* reader);
+/* Read a part of a file that all ranks have opened, with all of them; part NULL: nothing, for the sake of the others.
+ * Collective over the file's ranks. */
+void text_read_all(struct text* text, MPI_File file, const struct input* input, const struct part* part);
 
 #endif

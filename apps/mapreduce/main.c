@@ -95,9 +95,8 @@ static int run(void) {
 }
 
 int main(int argc, char** argv) {
-  int code = 0, provided = 0;
-  /* The thread that reads the input makes no MPI calls. */
-  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) return 1;
+  int code = 0;
+  if (MPI_Init(&argc, &argv) != MPI_SUCCESS) return 1;
   if (app_begin(&app, argc, argv, &code)) code = run();
   if (MPI_Finalize() != MPI_SUCCESS) return 1;
   return code;

@@ -20,7 +20,6 @@ struct engine {
   struct job* job;
   struct windows windows;
   struct deal deal;
-  struct reader reader;
   int victim;         /* whose tasks are taken now, counted from this rank on */
   uint64_t* consumed; /* of each rank's log, bytes that are reduced */
   uint64_t reduced;   /* tasks that are reduced */
@@ -31,16 +30,10 @@ struct engine {
 /* --- what all ranks are up to --- */
 
 static struct progress ask_all(struct engine* engine) {
-  struct progress sum = {.bytes_total = engine->job->input.bytes, .storage_known = engine->windows.on_storage};
+  struct progress sum = {0};
   for (int rank = 0; rank < engine->job->ranks; rank++) {
     struct live live = windows_ask(&engine->windows, rank);
-    sum.tasks += live.tasks;
-    sum.bytes += live.bytes;
-    sum.words += live.words;
-    sum.checkpoints += live.checkpoints;
-    sum.dirty += live.dirty;
-    sum.synced += live.synced;
-    sum.storage_known &= live.synced != SILL_UNKNOWN; /* a kernel before 6.5 */
+    progress_add(&sum, &live.progress);
   }
   return sum;
 }
@@ -64,19 +57,32 @@ static void wait_a_little(struct engine* engine) {
 
 /* --- map --- */
 
-/* The next task of this rank's, or of the next rank's that has some left. */
-static bool take(struct engine* engine, uint64_t* task) {
+/* The begin of the next task of this rank's, or of the next rank's that has some left. */
+static bool take(struct engine* engine, struct part* part) {
   const struct job* job = engine->job;
   int victims = job->options->fixed ? 1 : job->ranks;
-  for (; engine->victim < victims; engine->victim++) {
+  for (uint64_t task = 0; engine->victim < victims; engine->victim++) {
     int owner = (job->rank + engine->victim) % job->ranks;
-    uint64_t at = engine->deal.begins[owner] + windows_take(&engine->windows, owner);
-    if (at >= engine->deal.begins[owner + 1]) continue;
-    *task = engine->deal.tasks[at];
+    if (!deal_task(&engine->deal, owner, windows_take(&engine->windows, owner), &task)) continue;
+    *part = input_first_part(&job->input, task);
     engine->job->taken += engine->victim > 0;
     return true;
   }
   return false;
+}
+
+static void prepare_kill(struct engine* engine) {
+  if (!kill_armed()) return;
+  struct progress progress = ask_all(engine);
+  if ((double)progress.tasks >= engine->job->options->kill_at * (double)engine->job->input.tasks) kill_now_due();
+}
+
+/* Make durable what was put into the own window. */
+static void checkpoint(struct engine* engine, const struct window* window) {
+  double start = app_seconds();
+  APP_TRY(MPI_Win_sync(window->win));
+  engine->job->times.checkpoint += app_seconds() - start;
+  engine->job->checkpoints++;
 }
 
 /* Append the words of a task to the log, make it durable, tell. */
@@ -84,38 +90,28 @@ static void publish(struct engine* engine, uint64_t task) {
   struct job* job = engine->job;
   struct live* live = &engine->windows.live;
   struct window* log = &engine->windows.log;
+  struct segment* segment = (struct segment*)(log->base + live->used);
   size_t bytes = segment_measure(&job->mapped, job->ranks);
   if (bytes > log->bytes - live->used)
     app_fail(
         "rank %d has no room for more words in its log: choose a larger --log than %llu; --resume keeps what is "
         "there",
         job->rank, (unsigned long long)log->bytes);
-  APP_TRY(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, job->rank, 0, log->win));
+  prepare_kill(engine);
   double start = app_seconds();
-  segment_write(log->base + live->used, bytes, &job->mapped, job->ranks, task, engine->windows.run, live->used);
-  double written = app_seconds();
+  APP_TRY(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, job->rank, 0, log->win));
+  segment_write(segment, bytes, &job->mapped, job->ranks, task, engine->windows.run, live->used);
+  job->times.map += app_seconds() - start;
   if (job->options->checkpoint) {
     kill_in(KILL_CHECKPOINT);
-    APP_TRY(MPI_Win_sync(log->win));
-    live->checkpoints++;
-    job->checkpoints++;
-    job->times.checkpoint += app_seconds() - written;
+    checkpoint(engine, log);
+    live->progress.checkpoints++;
   }
-  log_of(&engine->windows)->used = live->used + bytes;
-  APP_TRY(MPI_Win_unlock(job->rank, log->win));
-  job->times.map += written - start;
-  const struct segment* segment = (const struct segment*)(log->base + live->used);
-  live->words += segment->words;
   live->used += bytes;
-  live->tasks++;
-  live->bytes += input_task_bytes(&job->input, task);
+  log_of(&engine->windows)->used = live->used;
+  APP_TRY(MPI_Win_unlock(job->rank, log->win));
+  segment_account(segment, &job->input, &live->progress);
   windows_tell(&engine->windows);
-}
-
-static void prepare_kill(struct engine* engine) {
-  if (!kill_armed()) return;
-  struct progress progress = ask_all(engine);
-  if ((double)progress.tasks >= engine->job->options->kill_at * (double)engine->job->input.tasks) kill_now_due();
 }
 
 /* --- reduce --- */
@@ -171,21 +167,27 @@ static bool reduce(struct engine* engine) {
  * and nobody who still maps is asked for a lock more often than needed. */
 static void map_and_reduce(struct engine* engine) {
   struct job* job = engine->job;
-  uint64_t task = 0;
-  bool more = take(engine, &task);
-  if (more) reader_start(&engine->reader, task);
-  while (more) {
-    struct text* text = reader_wait(&engine->reader);
-    uint64_t mapped = task;
-    more = take(engine, &task);
-    if (more) reader_start(&engine->reader, task); /* read while this one is mapped */
-    prepare_kill(engine);
+  struct text texts[2] = {0};
+  struct part part, next = {0};
+  bool more = take(engine, &next);
+  if (more) text_start(&texts[0], &job->input, &next);
+  for (int now = 0; more; now = 1 - now) {
+    part = next;
+    bool last = !input_next_part(&job->input, &next);
+    more = !last || take(engine, &next);
+    if (more) text_start(&texts[1 - now], &job->input, &next); /* read while this one is mapped */
+    text_wait(&texts[now], &job->input, &part);
     double start = app_seconds();
-    words_map(&job->mapped, text->bytes, text->count, between, engine);
+    words_map(&job->mapped, texts[now].words, texts[now].count, between, engine);
     job->times.map += app_seconds() - start;
-    publish(engine, mapped);
+    if (last) {
+      publish(engine, part.task);
+      words_clear(&job->mapped);
+    }
     between(engine);
   }
+  free(texts[0].bytes);
+  free(texts[1].bytes);
   while (engine->windows.live.level == NOTHING && engine->reduced < job->input.tasks)
     if (!reduce(engine)) wait_a_little(engine);
 }
@@ -209,12 +211,7 @@ static void write_result(struct engine* engine, const struct list* list, enum le
   result->bytes = list->bytes;
   result->sum = hash_bytes(engine->windows.run, result->data, result->bytes);
   *(volatile uint64_t*)&result->level = level;
-  if (job->options->checkpoint) {
-    double start = app_seconds();
-    APP_TRY(MPI_Win_sync(window->win));
-    job->times.checkpoint += app_seconds() - start;
-    job->checkpoints++;
-  }
+  if (job->options->checkpoint) checkpoint(engine, window);
   APP_TRY(MPI_Win_unlock(job->rank, window->win));
   engine->windows.live.level = level;
   windows_tell(&engine->windows);
@@ -256,17 +253,14 @@ static void combine(struct engine* engine) {
 }
 
 void run_one_sided(struct job* job) {
-  struct engine engine = {.job = job, .reader.input = &job->input};
+  struct engine engine = {.job = job};
   double start = app_seconds();
   windows_open(&engine.windows, job);
   engine.deal = input_deal(&job->input, job->done, job->ranks, job->skew);
   engine.consumed = grow(NULL, (size_t)job->ranks * sizeof *engine.consumed);
   for (int rank = 0; rank < job->ranks; rank++) engine.consumed[rank] = sizeof(struct head);
   job->times.open = app_seconds() - start;
-  if (job->rank == 0) {
-    job->found.bytes_total = job->input.bytes;
-    show_start(job->input.files, engine.windows.log.bytes * (uint64_t)job->ranks, &job->found);
-  }
+  if (job->rank == 0) show_start(&job->input, engine.windows.log.bytes * (uint64_t)job->ranks, &job->found);
   map_and_reduce(&engine);
   start = app_seconds();
   combine(&engine);
@@ -277,8 +271,7 @@ void run_one_sided(struct job* job) {
   }
   free(engine.consumed);
   free(engine.buffer);
-  deal_free(&engine.deal);
-  reader_free(&engine.reader);
+  free(engine.deal.tasks);
   job_report(job);
   windows_close(&engine.windows);
 }

@@ -70,9 +70,9 @@ static uint64_t sum_of(const struct segment* segment, uint64_t run, uint64_t pla
   return hash_bytes(run ^ place, &segment->bytes, segment->bytes - sizeof segment->sum);
 }
 
-void segment_write(char* to, size_t bytes, const struct words* words, int ranks, uint64_t task, uint64_t run,
-                   uint64_t place) {
-  struct segment* segment = (struct segment*)to;
+void segment_write(struct segment* segment, size_t bytes, const struct words* words, int ranks, uint64_t task,
+                   uint64_t run, uint64_t place) {
+  char* to = (char*)segment;
   uint64_t* at = segment->ends; /* where the next record of each rank goes; in the end, its end */
   memset(to, 0, segment_head(ranks));
   for (size_t i = 0; i < words->count; i++) {
@@ -99,10 +99,15 @@ void segment_write(char* to, size_t bytes, const struct words* words, int ranks,
   segment->sum = sum_of(segment, run, place);
 }
 
-bool segment_valid(const char* from, size_t room, int ranks, uint64_t run, uint64_t place) {
-  const struct segment* segment = (const struct segment*)from;
+bool segment_valid(const struct segment* segment, size_t room, int ranks, uint64_t run, uint64_t place) {
   return room >= segment_head(ranks) && segment->bytes >= segment_head(ranks) && segment->bytes <= room &&
          segment->bytes % 8 == 0 && segment->sum == sum_of(segment, run, place);
+}
+
+void segment_account(const struct segment* segment, const struct input* input, struct progress* progress) {
+  progress->tasks++;
+  progress->words += segment->words;
+  progress->bytes += input_task_bytes(input, segment->task);
 }
 
 void segment_part(const struct segment* segment, int ranks, int rank, size_t* from, size_t* to) {

@@ -48,11 +48,14 @@ size_t segment_measure(const struct words* words, int ranks);
 
 /* Write the segment of a task with segment_measure() `bytes` to `to`, which is aligned to 8. `place`: its offset in the
  * log. Local. */
-void segment_write(char* to, size_t bytes, const struct words* words, int ranks, uint64_t task, uint64_t run,
+void segment_write(struct segment* to, size_t bytes, const struct words* words, int ranks, uint64_t task, uint64_t run,
                    uint64_t place);
 
 /* Whether a whole segment of this run is there, within `room` bytes. Local. */
-bool segment_valid(const char* from, size_t room, int ranks, uint64_t run, uint64_t place);
+bool segment_valid(const struct segment* segment, size_t room, int ranks, uint64_t run, uint64_t place);
+
+/* Count the segment's task as done. Local. */
+void segment_account(const struct segment* segment, const struct input* input, struct progress* progress);
 
 /* Where the records that `rank` reduces lie, from the begin of the segment. Local. */
 void segment_part(const struct segment* segment, int ranks, int rank, size_t* from, size_t* to);

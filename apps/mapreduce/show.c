@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <sill/sill.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +15,34 @@ static const double interval_s = 0.1; /* between two signs of progress */
 static struct {
   bool events;
   double begin, shown;
-  uint64_t restored_bytes, restored_words;
+  uint64_t bytes; /* of input */
+  struct progress restored;
 } show;
+
+void progress_add(struct progress* sum, const struct progress* more) {
+  bool known = sum->synced != SILL_UNKNOWN && more->synced != SILL_UNKNOWN;
+  sum->bytes += more->bytes;
+  sum->tasks += more->tasks;
+  sum->words += more->words;
+  sum->checkpoints += more->checkpoints;
+  sum->dirty += more->dirty;
+  sum->synced = known ? sum->synced + more->synced : SILL_UNKNOWN;
+}
 
 void show_prepare(bool events) { show.events = events; }
 
-void show_start(uint64_t files, uint64_t window_bytes, const struct progress* restored) {
+void show_start(const struct input* input, uint64_t window_bytes, const struct progress* restored) {
   show.begin = app_seconds();
-  show.restored_bytes = restored->bytes;
-  show.restored_words = restored->words;
+  show.bytes = input->bytes;
+  show.restored = *restored;
   if (!show.events) return;
   printf("{\"event\": \"start\", \"ranks\": %d, \"files\": %" PRIu64 ", \"bytes\": %" PRIu64
          ", \"window_bytes\": %" PRIu64 "}\n",
-         app_ranks(), files, restored->bytes_total, window_bytes);
+         app_ranks(), input->files, input->bytes, window_bytes);
   if (restored->checkpoints > 0)
     printf("{\"event\": \"restored\", \"checkpoints\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"bytes_total\": %" PRIu64
            ", \"words\": %" PRIu64 "}\n",
-           restored->checkpoints, restored->bytes, restored->bytes_total, restored->words);
+           restored->checkpoints, restored->bytes, input->bytes, restored->words);
   fflush(stdout);
 }
 
@@ -39,17 +51,17 @@ bool show_due(void) { return app_seconds() - show.shown >= interval_s; }
 void show_progress(const struct progress* progress) {
   show.shown = app_seconds();
   if (!show.events) {
-    app_progress("map", progress->bytes, progress->bytes_total, "B");
+    app_progress("map", progress->bytes, show.bytes, "B");
     return;
   }
   double seconds = show.shown - show.begin;
-  double words_per_s = seconds > 0 ? (double)(progress->words - show.restored_words) / seconds : 0;
-  double here = (double)(progress->bytes - show.restored_bytes);
-  double left_s = here > 0 ? seconds * (double)(progress->bytes_total - progress->bytes) / here : -1;
+  double words_per_s = seconds > 0 ? (double)(progress->words - show.restored.words) / seconds : 0;
+  double here = (double)(progress->bytes - show.restored.bytes);
+  double left_s = here > 0 ? seconds * (double)(show.bytes - progress->bytes) / here : -1;
   printf("{\"event\": \"progress\", \"bytes\": %" PRIu64 ", \"bytes_total\": %" PRIu64 ", \"words\": %" PRIu64
          ", \"words_per_s\": %.0f, \"seconds\": %.3f, \"left_s\": %.1f, \"checkpoints\": %" PRIu64,
-         progress->bytes, progress->bytes_total, progress->words, words_per_s, seconds, left_s, progress->checkpoints);
-  if (progress->storage_known)
+         progress->bytes, show.bytes, progress->words, words_per_s, seconds, left_s, progress->checkpoints);
+  if (progress->synced != SILL_UNKNOWN)
     printf(", \"dirty\": %" PRIu64 ", \"synced\": %" PRIu64, progress->dirty, progress->synced);
   puts("}");
   fflush(stdout);

@@ -6,20 +6,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How far all ranks are; bytes of input, unless said otherwise. */
+#include "input.h"
+
+/* How far a rank is, or all are; bytes of input, unless said otherwise. */
 struct progress {
-  uint64_t bytes, bytes_total;
-  uint64_t tasks, words;
-  uint64_t checkpoints;
-  uint64_t dirty, synced; /* bytes of the windows; only if storage_known */
-  bool storage_known;
+  uint64_t bytes, tasks, words, checkpoints;
+  uint64_t dirty, synced; /* bytes of the windows; synced is SILL_UNKNOWN where nobody can tell, as for memory */
 };
+
+/* Local. */
+void progress_add(struct progress* sum, const struct progress* more);
 
 /* Whether to tell events. Local. */
 void show_prepare(bool events);
 
 /* The begin of the work, `restored`: what is there from before. On rank 0. Local. */
-void show_start(uint64_t files, uint64_t window_bytes, const struct progress* restored);
+void show_start(const struct input* input, uint64_t window_bytes, const struct progress* restored);
 
 /* Whether it is time to tell again. On rank 0. Local. */
 bool show_due(void);

@@ -72,8 +72,8 @@ static uint64_t choose_result_bytes(const struct job* job) {
 static void look_at_storage(struct windows* windows, const struct job* job) {
   sill_win_stats stats = {0};
   if (sill_win_get_stats != NULL) APP_TRY(sill_win_get_stats(windows->log.win, &stats));
-  windows->on_storage = stats.storage_bytes > 0;
-  if (job->options->checkpoint && (!windows->on_storage || stats.memory_bytes > 0))
+  if (stats.storage_bytes == 0) windows->live.progress.synced = SILL_UNKNOWN;
+  if (job->options->checkpoint && (stats.storage_bytes == 0 || stats.memory_bytes > 0))
     app_fail("--checkpoint needs windows wholly on storage: say --window storage");
 }
 
@@ -124,17 +124,14 @@ void windows_close(struct windows* windows) {
 /* Find the whole segments of the log. There are at least as many as its head says, which is told of them later. */
 static void scan_log(struct windows* windows, struct job* job) {
   struct live* live = &windows->live;
-  *live = (struct live){.used = sizeof(struct head)};
-  while (segment_valid(windows->log.base + live->used, windows->log.bytes - live->used, job->ranks, windows->run,
-                       live->used)) {
+  for (live->used = sizeof(struct head);;) {
     const struct segment* segment = (const struct segment*)(windows->log.base + live->used);
+    if (!segment_valid(segment, windows->log.bytes - live->used, job->ranks, windows->run, live->used)) break;
     if (segment->task >= job->input.tasks) break;
     job->done[segment->task] = true;
     live->used += segment->bytes;
-    live->tasks++;
-    live->checkpoints++;
-    live->words += segment->words;
-    live->bytes += input_task_bytes(&job->input, segment->task);
+    live->progress.checkpoints++;
+    segment_account(segment, &job->input, &live->progress);
   }
   if (live->used < log_of(windows)->used)
     app_fail("the log of rank %d is damaged: begin anew without --resume", job->rank);
@@ -177,27 +174,27 @@ void windows_open(struct windows* windows, struct job* job) {
   }
   ((struct status*)windows->status.base)->live = windows->live;
   APP_TRY(MPI_Allreduce(MPI_IN_PLACE, job->done, (int)job->input.tasks, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD));
-  uint64_t mine[] = {windows->live.bytes, windows->live.words, windows->live.tasks, windows->live.checkpoints}, all[4];
-  APP_TRY(MPI_Allreduce(mine, all, 4, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
-  job->found = (struct progress){.bytes = all[0], .words = all[1], .tasks = all[2], .checkpoints = all[3]};
+  APP_TRY(MPI_Allreduce(&windows->live.progress, &job->found, sizeof job->found / sizeof(uint64_t), MPI_UINT64_T,
+                        MPI_SUM, MPI_COMM_WORLD));
   APP_TRY(MPI_Win_lock_all(MPI_MODE_NOCHECK, windows->status.win));
 }
 
 /* --- status --- */
 
-/* What this rank's storage is like, if it wasn't looked at a moment ago. */
+/* What this rank's storage is like, if the system can tell and it wasn't looked at a moment ago. */
 static void look_again(struct windows* windows) {
-  struct live* live = &windows->live;
-  if (!windows->on_storage || app_seconds() - windows->looked < 0.1) return;
+  struct progress* progress = &windows->live.progress;
+  if (progress->synced == SILL_UNKNOWN || app_seconds() - windows->looked < 0.1) return;
   windows->looked = app_seconds();
-  live->dirty = live->synced = 0;
+  struct progress now = {0};
   MPI_Win all[] = {windows->log.win, windows->result.win};
-  for (size_t i = 0; i < 2 && live->synced != SILL_UNKNOWN; i++) {
+  for (size_t i = 0; i < 2; i++) {
     sill_win_stats stats;
     APP_TRY(sill_win_get_stats(all[i], &stats));
-    live->dirty += stats.dirty_bytes;
-    live->synced = stats.synced_bytes == SILL_UNKNOWN ? SILL_UNKNOWN : live->synced + stats.synced_bytes;
+    progress_add(&now, &(struct progress){.dirty = stats.dirty_bytes, .synced = stats.synced_bytes});
   }
+  progress->dirty = now.dirty;
+  progress->synced = now.synced;
 }
 
 void windows_tell(struct windows* windows) {

@@ -20,10 +20,9 @@ enum level { NOTHING, REDUCED, COMBINED }; /* what the result holds */
 
 /* What a rank tells the others: `live`, by MPI_Accumulate. */
 struct live {
-  uint64_t used; /* bytes of the log that are segments, with its head */
-  uint64_t tasks, bytes, words, checkpoints;
-  uint64_t level;
-  uint64_t dirty, synced; /* bytes of its windows */
+  uint64_t used;  /* bytes of the log that are segments, with its head */
+  uint64_t level; /* of the result */
+  struct progress progress;
 };
 enum { live_fields = sizeof(struct live) / sizeof(uint64_t) };
 
@@ -51,7 +50,6 @@ struct windows {
   struct window status, log, result;
   struct live live; /* this rank's */
   uint64_t run;
-  bool on_storage;
   double looked; /* when the storage was looked at */
 };
 

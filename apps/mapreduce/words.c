@@ -86,12 +86,15 @@ uint64_t words_count(const struct words* words, const char* text, size_t length)
   return position > 0 ? words->list[position - 1].count : 0;
 }
 
-void words_map(struct words* words, char* text, size_t bytes, void (*between)(void* argument), void* argument) {
-  const size_t pause = 256 << 10;
+void words_clear(struct words* words) {
   if (words->index_size > 0) memset(words->index, 0, words->index_size * sizeof *words->index);
   words->count = words->letters_used = 0;
+}
+
+void words_map(struct words* words, char* text, size_t bytes, void (*between)(void* argument), void* argument) {
+  const size_t pause = 256 << 10;
   for (size_t at = 0, next = pause; at < bytes; at++) {
-    if (at >= next) {
+    if (between != NULL && at >= next) {
       between(argument);
       next = at + pause;
     }

@@ -27,8 +27,11 @@ void words_add(struct words* words, const char* text, size_t length, uint64_t ti
 /* The word's count, 0 if it isn't there. Local. */
 uint64_t words_count(const struct words* words, const char* text, size_t length);
 
-/* Count the words (runs of A-Z and a-z) of a text in place of what was counted before; calls between(argument) every
- * millisecond or so. The text becomes lower case. Local. */
+/* Forget all words, but keep the memory. Local. */
+void words_clear(struct words* words);
+
+/* Count the words (runs of A-Z and a-z) of a text; calls between(argument), unless NULL, every millisecond or so. The
+ * text becomes lower case. Local. */
 void words_map(struct words* words, char* text, size_t bytes, void (*between)(void* argument), void* argument);
 
 /* Lower case of a letter of ASCII, 0 for every other byte. Local. */

@@ -263,6 +263,17 @@ def test_refuses_what_does_not_belong_together(name, launcher, small, scratch):
     assert (scratch / "mapreduce-log.2").read_bytes().startswith(b"somebody's thesis")
 
 
+@pytest.mark.parametrize("content", [b"notes", b"somebody's thesis" * 1000], ids=["short", "long"])
+@pytest.mark.parametrize("more", [[], ["--resume"]], ids=["anew", "resume"])
+def test_2s_leaves_a_file_of_somebody_else_alone(mpi, content, more, launcher, small, scratch):
+    store = scratch / "mapreduce-2s"
+    store.write_bytes(content)
+    foreign = launcher.run(mpi, command(scratch, "2s", *more, small[0]), 2)
+    assert foreign.code == 1, foreign.text()
+    assert "mapreduce-2s holds something else" in foreign.err
+    assert store.read_bytes() == content
+
+
 def flip_byte(path: Path, at: int) -> None:
     with path.open("r+b") as file:
         file.seek(at)
