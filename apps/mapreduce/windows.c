@@ -36,7 +36,10 @@ static void open_status(struct window* window) {
 }
 
 static void open_window(struct window* window, const char* name, uint64_t bytes) {
-  allocate(window, bytes, app_window_info(name));
+  MPI_Info info = app_window_info(name);
+  /* A checkpoint adds some 100 KiB, and would write out a large page again with each. */
+  APP_TRY(MPI_Info_set(info, SILL_ALLOC_LARGE_PAGES, "false"));
+  allocate(window, bytes, info);
   int restored = 0;
   if (sill_win_get_restored != NULL) APP_TRY(sill_win_get_restored(window->win, &restored));
   if (!restored) memset(window->base, 0, sizeof(struct head)); /* memory may hold anything */
