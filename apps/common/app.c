@@ -24,6 +24,7 @@ bool app_verify(void) { return app_run.verify; }
 bool app_keep(void) { return app_run.keep; }
 const char* app_store(void) { return app_run.store; }
 const char* app_window(void) { return app_run.window; }
+bool app_window_lasts(void) { return strcmp(app_run.window, "storage") == 0; }
 bool app_has_sill(void) { return sill_error_string != NULL; }
 
 char** app_arguments(int* count) {
@@ -170,8 +171,10 @@ void app_check(int mpi_code, const char* call) {
   app_fail("%s: %s", call, text);
 }
 
-void* app_allocate(size_t bytes) {
-  void* memory = malloc(bytes > 0 ? bytes : 1);
+void* app_allocate(size_t bytes) { return app_grow(NULL, bytes); }
+
+void* app_grow(void* old, size_t bytes) {
+  void* memory = realloc(old, bytes > 0 ? bytes : 1);
   if (memory == NULL) app_fail("no memory for %zu bytes", bytes);
   return memory;
 }

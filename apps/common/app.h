@@ -19,7 +19,8 @@ enum app_kind {
   APP_NUMBER, /* uint64_t; decimal */
   APP_SIZE,   /* uint64_t, bytes; 4096, 4k, 2m, 1.5g: powers of 1024 */
   APP_REAL,   /* double, finite and not negative */
-  APP_TEXT    /* const char* */
+  APP_TEXT,   /* const char* */
+  APP_CHOICE  /* const char*, one of those that the argument names: "yes|no" */
 };
 
 /* --NAME ARGUMENT or --NAME=ARGUMENT. The value before parsing is the default that --help shows. */
@@ -50,6 +51,10 @@ bool app_begin(const struct app* app, int argc, char** argv, int* exit_code);
  * app_begin that come out alike on all ranks. */
 int app_wrong(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The next name of a list with commas between, its first 31 letters in a static text; it may be empty. Moves the list
+ * on, to NULL behind the last name. NULL if the list is. Local. */
+const char* app_next_name(const char** list);
+
 /* Read a size like that of an APP_SIZE option up to the end of the text or a comma. Returns what follows the size, NULL
  * if there is none or it doesn't fit in 64 bits. Local. */
 const char* app_read_size(const char* text, uint64_t* bytes);
@@ -63,6 +68,7 @@ bool app_verify(void);            /* check the data; the default */
 bool app_keep(void);              /* leave the windows' files */
 const char* app_store(void);      /* the folder of the windows' files */
 const char* app_window(void);     /* "memory", "storage", "combined" */
+bool app_window_lasts(void);      /* whether files hold all of a window once it is freed: --window storage */
 bool app_has_sill(void);          /* whether a library of Sill is loaded */
 char** app_arguments(int* count); /* what stands behind the options */
 
@@ -91,8 +97,9 @@ void app_check(int mpi_code, const char* call);
 /* Check an MPI call: APP_TRY(MPI_Win_flush(0, win)). */
 #define APP_TRY(call) app_check((call), #call)
 
-/* Memory or app_fail. Freed by free(). Local. */
+/* Memory or app_fail; the second keeps what `old` holds, as realloc() does. Freed by free(). Local. */
 void* app_allocate(size_t bytes);
+void* app_grow(void* old, size_t bytes);
 
 /* --- progress --- */
 
@@ -105,6 +112,10 @@ void app_progress_end(void);
 
 /* labels: "kernel=SEQ op=put"; unit: "B/s", "s", "1/s", "us", "1". Local. */
 void app_result(const char* name, const char* labels, double value, const char* unit);
+
+/* The same with labels made as by printf(). Local. */
+void app_result_of(const char* name, double value, const char* unit, const char* labels, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* A text of the JSON's notes, e.g. "method": "storage". Local. */
 void app_note(const char* key, const char* value);

@@ -50,6 +50,15 @@ const char* app_read_size(const char* text, uint64_t* bytes) {
   return end;
 }
 
+const char* app_next_name(const char** list) {
+  static char name[32];
+  if (*list == NULL) return NULL;
+  size_t length = strcspn(*list, ",");
+  snprintf(name, sizeof name, "%.*s", (int)length, *list);
+  *list = (*list)[length] == ',' ? *list + length + 1 : NULL;
+  return name;
+}
+
 /* What is wrong with the text, NULL if it is a number. */
 static const char* read_number(const char* name, const char* text, uint64_t* value) {
   char* end = NULL;
@@ -77,6 +86,14 @@ static const char* read_hint(const char* text) {
   return NULL;
 }
 
+/* Whether the text is one of those between the bars. */
+static bool is_among(const char* text, const char* choices) {
+  size_t length = strlen(text);
+  for (const char* at = choices; at != NULL; at = strchr(at, '|'), at += at != NULL)
+    if (strncmp(at, text, length) == 0 && (at[length] == '|' || at[length] == '\0')) return true;
+  return false;
+}
+
 static const char* read_value(const struct app_option* option, const char* text) {
   switch (option->kind) {
     case APP_FLAG:
@@ -91,6 +108,11 @@ static const char* read_value(const struct app_option* option, const char* text)
     }
     case APP_REAL:
       return read_real(option->name, text, option->value);
+    case APP_CHOICE:
+      *(const char**)option->value = text;
+      return is_among(text, option->argument)
+                 ? NULL
+                 : wrong("--%s %s: unknown; one of %s", option->name, text, option->argument);
     case APP_TEXT:
       if (text[0] == '\0') return wrong("--%s: empty", option->name);
       *(const char**)option->value = text;
@@ -181,7 +203,7 @@ static void print_option(const struct app_option* option) {
   snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument != NULL ? " " : "",
            option->argument != NULL ? option->argument : "");
   printf("  %-24s %s", left, option->help);
-  const char* text = option->kind == APP_TEXT ? *(const char**)option->value : NULL;
+  const char* text = option->kind >= APP_TEXT ? *(const char**)option->value : NULL;
   if (option->kind == APP_NUMBER) printf(" (%" PRIu64 ")", *(const uint64_t*)option->value);
   if (option->kind == APP_SIZE) print_size(*(const uint64_t*)option->value);
   if (option->kind == APP_REAL) printf(" (%g)", *(const double*)option->value);
@@ -218,7 +240,8 @@ static void print_parameter(FILE* file, const struct app_option* option) {
     case APP_REAL:
       fprintf(file, "%.17g", *(const double*)option->value);
       break;
-    case APP_TEXT: {
+    case APP_TEXT:
+    case APP_CHOICE: {
       const char* text = *(const char**)option->value;
       if (text != NULL) {
         app_print_string(file, text);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <sill/sill.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,22 +90,24 @@ static char* copy(const char* text) {
   return memcpy(app_allocate(bytes), text, bytes);
 }
 
-/* Room for one more behind `count`. */
-static void* grow(void* old, size_t count, size_t each) {
-  void* grown = realloc(old, (count + 1) * each);
-  if (grown == NULL) app_fail("no memory for results");
-  return grown;
-}
-
 void app_result(const char* name, const char* labels, double value, const char* unit) {
   if (app_run.rank != 0) return;
-  report.results = grow(report.results, report.result_count, sizeof *report.results);
+  report.results = app_grow(report.results, (report.result_count + 1) * sizeof *report.results);
   report.results[report.result_count++] = (struct result){copy(name), copy(labels), copy(unit), value};
+}
+
+void app_result_of(const char* name, double value, const char* unit, const char* labels, ...) {
+  char text[256];
+  va_list arguments;
+  va_start(arguments, labels);
+  vsnprintf(text, sizeof text, labels, arguments);
+  va_end(arguments);
+  app_result(name, text, value, unit);
 }
 
 void app_note(const char* key, const char* value) {
   if (app_run.rank != 0) return;
-  report.notes = grow(report.notes, report.note_count, sizeof *report.notes);
+  report.notes = app_grow(report.notes, (report.note_count + 1) * sizeof *report.notes);
   report.notes[report.note_count++] = (struct note){copy(key), copy(value)};
 }
 

@@ -36,7 +36,7 @@ struct engine {
 /* Room for one more segment. */
 static struct segment* room_for(struct checkpoint* checkpoint, size_t bytes) {
   if (checkpoint->log_bytes + bytes > checkpoint->log_room)
-    checkpoint->log = grow(checkpoint->log, checkpoint->log_room = 2 * checkpoint->log_room + bytes);
+    checkpoint->log = app_grow(checkpoint->log, checkpoint->log_room = 2 * checkpoint->log_room + bytes);
   return (struct segment*)(checkpoint->log + checkpoint->log_bytes);
 }
 
@@ -248,13 +248,13 @@ static size_t place_parts(const int* counts, int* begins, int ranks) {
 static void exchange_and_reduce(struct engine* engine) {
   struct job* job = engine->job;
   size_t n = (size_t)job->ranks;
-  int* counts = grow(NULL, 4 * n * sizeof *counts);
+  int* counts = app_allocate(4 * n * sizeof *counts);
   int *begins = counts + n, *their_counts = counts + 2 * n, *their_begins = counts + 3 * n;
   for (int rank = 0; rank < job->ranks; rank++) counts[rank] = gather(engine, rank, NULL);
   APP_TRY(MPI_Alltoall(counts, 1, MPI_INT, their_counts, 1, MPI_INT, MPI_COMM_WORLD));
-  char* mine = grow(NULL, place_parts(counts, begins, job->ranks));
+  char* mine = app_allocate(place_parts(counts, begins, job->ranks));
   size_t bytes = place_parts(their_counts, their_begins, job->ranks);
-  char* theirs = grow(NULL, bytes);
+  char* theirs = app_allocate(bytes);
   for (int rank = 0; rank < job->ranks; rank++) gather(engine, rank, mine + begins[rank]);
   APP_TRY(MPI_Alltoallv(mine, counts, begins, MPI_BYTE, theirs, their_counts, their_begins, MPI_BYTE, MPI_COMM_WORLD));
   kill_in(KILL_REDUCE);
@@ -273,7 +273,7 @@ static void combine(struct job* job) {
     int bytes = 0;
     APP_TRY(MPI_Probe(job->rank + bit, 0, MPI_COMM_WORLD, &status));
     APP_TRY(MPI_Get_count(&status, MPI_BYTE, &bytes));
-    struct list theirs = {grow(NULL, (size_t)bytes), (size_t)bytes};
+    struct list theirs = {app_allocate((size_t)bytes), (size_t)bytes};
     APP_TRY(MPI_Recv(theirs.data, bytes, MPI_BYTE, job->rank + bit, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     struct list merged = list_merge(&list, &theirs);
     free(list.data);
@@ -288,7 +288,7 @@ static void combine(struct job* job) {
 void run_collective(struct job* job) {
   struct engine engine = {.job = job, .kept = {.file = MPI_FILE_NULL, .end = sizeof(struct head)}};
   double start = app_seconds();
-  engine.inputs = grow(NULL, job->input.files * sizeof *engine.inputs);
+  engine.inputs = app_allocate(job->input.files * sizeof *engine.inputs);
   for (uint64_t i = 0; i < job->input.files; i++) engine.inputs[i] = MPI_FILE_NULL;
   job->found.synced = SILL_UNKNOWN; /* there is no window */
   open_checkpoint(&engine.kept, job);

@@ -31,9 +31,9 @@ static int visit(const char* path, const struct stat* status, int type, struct F
   if (type != FTW_F || !S_ISREG(status->st_mode)) return 0;
   if (walk.count == walk.room) {
     walk.room = 2 * walk.room + 256;
-    walk.files = grow(walk.files, walk.room * sizeof *walk.files);
+    walk.files = app_grow(walk.files, walk.room * sizeof *walk.files);
   }
-  char* copy = strcpy(grow(NULL, strlen(path) + 1), path);
+  char* copy = strcpy(app_allocate(strlen(path) + 1), path);
   walk.files[walk.count++] = (struct found){copy, (uint64_t)status->st_size, status->st_mtim};
   return 0;
 }
@@ -48,7 +48,7 @@ static uint64_t find_files(char** folders, int count, struct input* input) {
     if (nftw(folders[i], visit, 64, FTW_PHYS) != 0) app_fail("%s: %s", folders[i], strerror(errno));
   if (walk.count > 0) qsort(walk.files, walk.count, sizeof *walk.files, by_path);
   input->files = walk.count;
-  input->begins = grow(NULL, (walk.count + 1) * sizeof *input->begins);
+  input->begins = app_allocate((walk.count + 1) * sizeof *input->begins);
   input->begins[0] = 0;
   uint64_t used = 0;
   for (size_t i = 0; i < walk.count; i++) {
@@ -57,7 +57,7 @@ static uint64_t find_files(char** folders, int count, struct input* input) {
     uint64_t facts[3] = {file->bytes, (uint64_t)file->changed.tv_sec, (uint64_t)file->changed.tv_nsec};
     input->identity = hash_bytes(hash_bytes(input->identity, file->path, bytes), facts, sizeof facts);
     input->begins[i + 1] = input->begins[i] + file->bytes;
-    input->names = grow(input->names, used + bytes);
+    input->names = app_grow(input->names, used + bytes);
     memcpy(input->names + used, file->path, bytes);
     used += bytes;
     free(file->path);
@@ -85,8 +85,8 @@ void input_list(char** folders, int count, uint64_t task_bytes, struct input* in
   }
   broadcast(facts, sizeof facts);
   if (app_rank() != 0) {
-    input->begins = grow(NULL, (facts[0] + 1) * sizeof *input->begins);
-    input->names = grow(NULL, facts[1]);
+    input->begins = app_allocate((facts[0] + 1) * sizeof *input->begins);
+    input->names = app_allocate(facts[1]);
   }
   broadcast(input->begins, (facts[0] + 1) * sizeof *input->begins);
   broadcast(input->names, facts[1]);
@@ -94,7 +94,7 @@ void input_list(char** folders, int count, uint64_t task_bytes, struct input* in
   input->identity = facts[2];
   input->bytes = input->begins[input->files];
   input->tasks = (input->bytes + task_bytes - 1) / task_bytes;
-  input->paths = grow(NULL, input->files * sizeof *input->paths);
+  input->paths = app_allocate(input->files * sizeof *input->paths);
   char* name = input->names;
   for (uint64_t i = 0; i < input->files; i++, name += strlen(name) + 1) input->paths[i] = name;
 }
@@ -145,8 +145,8 @@ static int longest_first(const void* left, const void* right) {
 }
 
 struct deal input_deal(const struct input* input, const bool* done, int ranks, double skew) {
-  struct deal deal = {.tasks = grow(NULL, input->tasks * sizeof *deal.tasks), .ranks = ranks};
-  struct sized* left = grow(NULL, input->tasks * sizeof *left);
+  struct deal deal = {.tasks = app_allocate(input->tasks * sizeof *deal.tasks), .ranks = ranks};
+  struct sized* left = app_allocate(input->tasks * sizeof *left);
   for (uint64_t task = 0; task < input->tasks; task++) {
     uint64_t file = file_at(input, task_begin(input, task));
     if (!done[task]) left[deal.count++] = (struct sized){task, input_file_bytes(input, file)};
@@ -201,7 +201,7 @@ static void prepare(struct text* text, const struct input* input, const struct p
   uint64_t left = input_file_bytes(input, part->file) - part->to;
   text->at = part->from > 0 ? part->from - 1 : 0;
   text->wanted = part->to - text->at + (left < behind ? left : behind);
-  if (text->wanted > text->room) text->bytes = grow(text->bytes, text->room = text->wanted);
+  if (text->wanted > text->room) text->bytes = app_grow(text->bytes, text->room = text->wanted);
 }
 
 static void check_read(const MPI_Status* status, size_t wanted, const char* path) {
@@ -216,7 +216,7 @@ static bool read_more(struct text* text, const struct input* input, uint64_t fil
   int more = left < 1 << 16 ? (int)left : 1 << 16;
   MPI_Status status;
   if (more == 0) return false;
-  text->bytes = grow(text->bytes, text->room = text->wanted + (size_t)more);
+  text->bytes = app_grow(text->bytes, text->room = text->wanted + (size_t)more);
   APP_TRY(MPI_File_read_at(text->file, (MPI_Offset)from, text->bytes + text->wanted, more, MPI_BYTE, &status));
   check_read(&status, (size_t)more, input->paths[file]);
   text->wanted += (size_t)more;

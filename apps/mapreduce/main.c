@@ -18,9 +18,9 @@ static struct options options = {.engine = "1s",
                                  .kill_in = "task"};
 
 static const struct app_option table[] = {
-    {"engine", "1s|2s", APP_TEXT, &options.engine, "one-sided and decoupled, or collective"},
+    {"engine", "1s|2s", APP_CHOICE, &options.engine, "one-sided and decoupled, or collective"},
     {"task-size", "SIZE", APP_SIZE, &options.task_bytes, "text that a rank maps at a time"},
-    {"distribution", "KIND", APP_TEXT, &options.distribution, "round-robin, or skewed: rank 0 gets the long files"},
+    {"distribution", "round-robin|skewed", APP_CHOICE, &options.distribution, "skewed: rank 0 gets the long files"},
     {"skew", "SHARE", APP_REAL, &options.skew, "share of the tasks that rank 0 gets if skewed"},
     {"fixed", NULL, APP_FLAG, &options.fixed, "1s: ranks without tasks take none of others"},
     {"checkpoint", NULL, APP_FLAG, &options.checkpoint, "make durable what is done, after each task and the reduce"},
@@ -32,7 +32,7 @@ static const struct app_option table[] = {
     {"events", NULL, APP_FLAG, &options.events, "tell progress on standard output, one JSON object a line"},
     {"kill-rank", "R", APP_NUMBER, &options.kill_rank, NULL},
     {"kill-at", "SHARE", APP_REAL, &options.kill_at, NULL},
-    {"kill-in", "STAGE", APP_TEXT, &options.kill_in, NULL},
+    {"kill-in", "task|checkpoint|reduce", APP_CHOICE, &options.kill_in, NULL},
 };
 
 static const struct app app = {
@@ -44,27 +44,12 @@ static const struct app app = {
     .arguments = "FOLDER...",
 };
 
-/* The position of the word in the list; 2 (or the end, if it's longer) for one that isn't there. */
-static int position(const char* word, const char* const* list) {
-  int at = 0;
-  while (list[at] != NULL && strcmp(word, list[at]) != 0) at++;
-  return at;
-}
-
 /* 0, or the exit code after telling what is wrong. */
 static int check_options(int inputs) {
-  static const char* const engines[] = {"1s", "2s", NULL};
-  static const char* const distributions[] = {"round-robin", "skewed", NULL};
-  static const char* const stages[] = {"task", "checkpoint", "reduce", NULL};
   if (inputs == 0) return app_wrong("name at least one folder of text; see --help");
-  if (position(options.engine, engines) == 2) return app_wrong("--engine %s: not 1s or 2s", options.engine);
-  if (position(options.distribution, distributions) == 2)
-    return app_wrong("--distribution %s: not round-robin or skewed", options.distribution);
   if (options.task_bytes == 0 || options.task_bytes > 1 << 30) return app_wrong("--task-size: not from 1 to 1g");
   if (options.skew > 1) return app_wrong("--skew %g: not from 0 to 1", options.skew);
-  int stage = position(options.kill_in, stages);
-  if (stage == 3) return app_wrong("--kill-in %s: not task, checkpoint or reduce", options.kill_in);
-  kill_prepare(options.kill_rank == (uint64_t)app_rank(), (enum kill_stage)stage);
+  kill_prepare(options.kill_rank == (uint64_t)app_rank(), options.kill_in);
   return 0;
 }
 
@@ -77,7 +62,7 @@ static int run(void) {
   struct job job = {.options = &options, .rank = app_rank(), .ranks = app_ranks()};
   job.skew = strcmp(options.distribution, "skewed") == 0 ? options.skew : 0;
   input_list(folders, inputs, options.task_bytes, &job.input);
-  job.done = grow(NULL, job.input.tasks * sizeof *job.done);
+  job.done = app_allocate(job.input.tasks * sizeof *job.done);
   memset(job.done, 0, job.input.tasks * sizeof *job.done);
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* time from here on */
   job.start = app_seconds();

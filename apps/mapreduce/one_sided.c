@@ -117,7 +117,7 @@ static void publish(struct engine* engine, uint64_t task) {
 /* --- reduce --- */
 
 static void* buffer(struct engine* engine, size_t bytes) {
-  if (bytes > engine->buffer_bytes) engine->buffer = grow(engine->buffer, engine->buffer_bytes = bytes + bytes / 2);
+  if (bytes > engine->buffer_bytes) engine->buffer = app_grow(engine->buffer, engine->buffer_bytes = bytes + bytes / 2);
   return engine->buffer;
 }
 
@@ -241,7 +241,7 @@ static void combine(struct engine* engine) {
     list = words_sorted(&job->reduced);
     write_result(engine, &list, parent ? REDUCED : COMBINED);
   } else {
-    list = (struct list){grow(NULL, result->bytes), result->bytes};
+    list = (struct list){app_allocate(result->bytes), result->bytes};
     memcpy(list.data, result->data, result->bytes);
   }
   if (engine->windows.live.level == REDUCED) {
@@ -257,7 +257,7 @@ void run_one_sided(struct job* job) {
   double start = app_seconds();
   windows_open(&engine.windows, job);
   engine.deal = input_deal(&job->input, job->done, job->ranks, job->skew);
-  engine.consumed = grow(NULL, (size_t)job->ranks * sizeof *engine.consumed);
+  engine.consumed = app_allocate((size_t)job->ranks * sizeof *engine.consumed);
   for (int rank = 0; rank < job->ranks; rank++) engine.consumed[rank] = sizeof(struct head);
   job->times.open = app_seconds() - start;
   if (job->rank == 0) show_start(&job->input, engine.windows.log.bytes * (uint64_t)job->ranks, &job->found);

@@ -33,7 +33,7 @@ static void count_plainly(const char* path, struct words* words) {
     byte = getc_unlocked(file);
     bool upper = byte >= 'A' && byte <= 'Z';
     if (upper || (byte >= 'a' && byte <= 'z')) {
-      if (length == room) word = grow(word, room = 2 * room + 64);
+      if (length == room) word = app_grow(word, room = 2 * room + 64);
       word[length++] = (char)(upper ? byte - 'A' + 'a' : byte);
     } else if (length > 0) {
       words_add(words, word, length, 1);
@@ -93,7 +93,7 @@ static bool report_words(struct job* job, double seconds) {
   size_t count = 0, room = 0;
   uint64_t words = 0;
   for (const char *at = job->result.data, *end = at + job->result.bytes; at < end;) {
-    if (count == room) records = grow(records, (room = 2 * room + 1024) * sizeof *records);
+    if (count == room) records = app_grow(records, (room = 2 * room + 1024) * sizeof *records);
     at = record_read(at, &records[count]);
     words += records[count++].count;
   }

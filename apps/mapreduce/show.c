@@ -80,9 +80,9 @@ static struct {
   enum kill_stage stage;
 } plan;
 
-void kill_prepare(bool armed, enum kill_stage stage) {
+void kill_prepare(bool armed, const char* stage) {
   plan.armed = armed;
-  plan.stage = stage;
+  plan.stage = stage[0] == 't' ? KILL_TASK : stage[0] == 'c' ? KILL_CHECKPOINT : KILL_REDUCE;
 }
 
 bool kill_armed(void) { return plan.armed; }

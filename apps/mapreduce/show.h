@@ -35,8 +35,8 @@ enum kill_stage {
   KILL_REDUCE      /* all tasks are done, what they gave is half reduced */
 };
 
-/* Whether this rank is to die at all, and in what stage. Local. */
-void kill_prepare(bool armed, enum kill_stage stage);
+/* Whether this rank is to die at all, and in what stage: "task", "checkpoint", "reduce". Local. */
+void kill_prepare(bool armed, const char* stage);
 bool kill_armed(void);
 
 /* From now on the next kill_in() of the stage strikes; one that comes too late for tasks strikes in the reduce. Local.

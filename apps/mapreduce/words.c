@@ -5,12 +5,6 @@
 
 #include "app.h"
 
-void* grow(void* old, size_t bytes) {
-  void* memory = realloc(old, bytes > 0 ? bytes : 1);
-  if (memory == NULL) app_fail("no memory for %zu bytes", bytes);
-  return memory;
-}
-
 /* One multiplication and two shifts mix every bit of the value into the upper and lower half. */
 static uint64_t mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
@@ -45,7 +39,7 @@ static size_t find(const struct words* words, const char* text, size_t length, u
 
 static void grow_index(struct words* words) {
   size_t size = words->index_size > 0 ? 2 * words->index_size : 1 << 14;
-  words->index = grow(words->index, size * sizeof *words->index);
+  words->index = app_grow(words->index, size * sizeof *words->index);
   memset(words->index, 0, size * sizeof *words->index);
   words->index_size = size;
   for (size_t i = 0; i < words->count; i++) {
@@ -58,11 +52,11 @@ static void grow_index(struct words* words) {
 static void append(struct words* words, const char* text, size_t length, uint64_t hash) {
   if (words->count == words->room) {
     words->room = 2 * words->room + 1024;
-    words->list = grow(words->list, words->room * sizeof *words->list);
+    words->list = app_grow(words->list, words->room * sizeof *words->list);
   }
   if (words->letters_used + length > words->letters_room) {
     words->letters_room = 2 * words->letters_room + length + 4096;
-    words->letters = grow(words->letters, words->letters_room);
+    words->letters = app_grow(words->letters, words->letters_room);
   }
   memcpy(words->letters + words->letters_used, text, length);
   words->list[words->count++] = (struct word){.hash = hash, .text = words->letters_used, .length = length};
@@ -158,7 +152,7 @@ static int compare(const struct record* a, const struct record* b) {
 static int compare_records(const void* left, const void* right) { return compare(left, right); }
 
 struct list words_sorted(const struct words* words) {
-  struct record* records = grow(NULL, words->count * sizeof *records);
+  struct record* records = app_allocate(words->count * sizeof *records);
   struct list list = {NULL, 0};
   for (size_t i = 0; i < words->count; i++) {
     const struct word* word = &words->list[i];
@@ -166,14 +160,14 @@ struct list words_sorted(const struct words* words) {
     list.bytes += record_bytes(word->count, word->length);
   }
   if (words->count > 0) qsort(records, words->count, sizeof *records, compare_records);
-  char* to = list.data = grow(NULL, list.bytes);
+  char* to = list.data = app_allocate(list.bytes);
   for (size_t i = 0; i < words->count; i++) to = record_write(to, &records[i]);
   free(records);
   return list;
 }
 
 struct list list_merge(const struct list* left, const struct list* right) {
-  struct list merged = {grow(NULL, left->bytes + right->bytes), left->bytes + right->bytes};
+  struct list merged = {app_allocate(left->bytes + right->bytes), left->bytes + right->bytes};
   const char *a = left->data, *b = right->data;
   char* to = merged.data;
   while (a < left->data + left->bytes && b < right->data + right->bytes) {

@@ -49,9 +49,6 @@ int word_owner(uint64_t hash, int ranks);
 /* The next hash of a byte string, 8 bytes at a time. Local. */
 uint64_t hash_bytes(uint64_t hash, const void* data, size_t bytes);
 
-/* Room for `bytes`, or the end of the job. Local. */
-void* grow(void* old, size_t bytes);
-
 /* --- as bytes: count and length in 7 bits a byte, the lowest first, then the letters --- */
 
 struct record {
