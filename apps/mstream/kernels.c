@@ -14,12 +14,10 @@ static void order_seq(size_t* order, size_t count) {
 
 /* Every second segment of a list, then the others. */
 static void pad(size_t* list, size_t count) {
-  size_t* odd = app_allocate(count * sizeof *odd);
+  size_t* from = memcpy(app_allocate(count * sizeof *from), list, count * sizeof *from);
   size_t evens = (count + 1) / 2;
-  for (size_t i = 1; i < count; i += 2) odd[i / 2] = list[i];
-  for (size_t i = 0; i < evens; ++i) list[i] = list[2 * i];
-  memcpy(list + evens, odd, (count - evens) * sizeof *odd);
-  free(odd);
+  for (size_t i = 0; i < count; ++i) list[i] = from[i < evens ? 2 * i : 2 * (i - evens) + 1];
+  free(from);
 }
 
 static void order_pad(size_t* order, size_t count) {
@@ -89,17 +87,23 @@ static void flush(struct stream* stream, double start, struct timing* timing) {
   timing->total = after - start;
 }
 
-static void run_segments(struct stream* stream, const char* name, void (*make_order)(size_t*, size_t),
-                         struct timing* timing, bool* right) {
+/* Known contents to begin with; what they dirty isn't to count. */
+static void know(struct stream* stream) {
+  if (stream->known) return;
+  stream_fill(stream);
+  APP_TRY(MPI_Win_sync(stream->win));
+}
+
+static void run_segments(struct stream* stream, const struct kernel* kernel, struct timing* timing, bool* right) {
   size_t* order = app_allocate(stream->count * sizeof *order);
   uint64_t all = (stream->iterations + 1) * stream->bytes;
-  make_order(order, stream->count);
-  if (!stream->known) stream_fill(stream);
+  kernel->order(order, stream->count);
+  know(stream);
   iterate(stream, order, &(struct timing){0}, right); /* cold */
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   double start = app_seconds();
   for (uint64_t i = 0; i < stream->iterations; ++i) {
-    app_progress(name, (i + 1) * stream->bytes, all, "B");
+    app_progress(kernel->name, (i + 1) * stream->bytes, all, "B");
     iterate(stream, order, timing, right);
   }
   flush(stream, start, timing);
@@ -108,18 +112,11 @@ static void run_segments(struct stream* stream, const char* name, void (*make_or
 
 /* --- the kernels for windows larger than memory, by loads and stores --- */
 
-static void run_fill(struct stream* stream, struct timing* timing) {
+static void run_fill(struct stream* stream, const struct kernel* kernel, struct timing* timing, bool* right) {
+  (void)kernel, (void)right;
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   double start = app_seconds();
-  for (uint64_t pass = 0; pass < stream->passes; ++pass) {
-    ++stream->pass;
-    for (size_t s = 0; s < stream->count; ++s) {
-      app_progress("FILL", pass * stream->bytes + s * stream->segment, stream->passes * stream->bytes, "B");
-      memcpy(stream->base + s * stream->segment, stream_content(stream, s, stream->pass), stream->segment);
-      stream->writer[s] = stream->pass;
-    }
-  }
-  stream->known = true;
+  for (uint64_t pass = 0; pass < stream->passes; ++pass) stream_fill(stream);
   flush(stream, start, timing);
   timing->written_bytes = stream->passes * stream->bytes;
 }
@@ -131,14 +128,14 @@ static uint64_t sum_of(const uint64_t* words, size_t count) {
 }
 
 /* The sum of each segment is a check that costs nothing. */
-static void run_scan(struct stream* stream, struct timing* timing, bool* right) {
+static void run_scan(struct stream* stream, const struct kernel* kernel, struct timing* timing, bool* right) {
   size_t words = stream->segment / sizeof(uint64_t);
-  if (!stream->known) stream_fill(stream);
+  know(stream);
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   double start = app_seconds();
   for (uint64_t pass = 0; pass < stream->passes; ++pass) {
     for (size_t s = 0; s < stream->count; ++s) {
-      app_progress("SCAN", pass * stream->bytes + s * stream->segment, stream->passes * stream->bytes, "B");
+      app_progress(kernel->name, pass * stream->bytes + s * stream->segment, stream->passes * stream->bytes, "B");
       uint64_t sum = sum_of((const uint64_t*)(const void*)(stream->base + s * stream->segment), words);
       size_t first = (size_t)(stream_content(stream, s, stream->writer[s]) - stream->pattern);
       if (sum != stream->sums[first + words] - stream->sums[first]) *right = false;
@@ -148,11 +145,12 @@ static void run_scan(struct stream* stream, struct timing* timing, bool* right) 
   timing->read_bytes = stream->passes * stream->bytes;
 }
 
-static void run_upd(struct stream* stream, struct timing* timing) {
+static void run_upd(struct stream* stream, const struct kernel* kernel, struct timing* timing, bool* right) {
+  (void)right;
   uint64_t* words = (uint64_t*)(void*)stream->base;
   size_t count = stream->bytes / sizeof *words;
   uint64_t random = (uint64_t)app_rank(), done = 0;
-  if (!stream->known) stream_fill(stream);
+  know(stream);
   stream->known = false;
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   double start = app_seconds(), passed = 0;
@@ -161,30 +159,22 @@ static void run_upd(struct stream* stream, struct timing* timing) {
     if (++done % 64 != 0) continue; /* the clock costs as much as an update in memory */
     passed = app_seconds() - start;
     double share = passed < stream->seconds ? passed / stream->seconds : 1;
-    app_progress("UPD", done, stream->updates > 0 ? stream->updates : (uint64_t)((double)done / share), "updates");
+    app_progress(kernel->name, done, stream->updates > 0 ? stream->updates : (uint64_t)((double)done / share),
+                 "updates");
   }
   flush(stream, start, timing);
   timing->updates = done;
 }
 
-bool stream_run(struct stream* stream, const char* kernel, struct timing* timing, bool* right) {
-  static const struct {
-    const char* name;
-    void (*order)(size_t*, size_t);
-  } orders[] = {{"SEQ", order_seq}, {"PAD", order_pad}, {"RND", order_rnd}, {"MIX", order_mix}};
-  for (size_t i = 0; i < sizeof orders / sizeof orders[0]; ++i) {
-    if (strcmp(kernel, orders[i].name) != 0) continue;
-    if (timing != NULL) run_segments(stream, kernel, orders[i].order, timing, right);
-    return true;
-  }
-  if (strcmp(kernel, "FILL") == 0) {
-    if (timing != NULL) run_fill(stream, timing);
-  } else if (strcmp(kernel, "SCAN") == 0) {
-    if (timing != NULL) run_scan(stream, timing, right);
-  } else if (strcmp(kernel, "UPD") == 0) {
-    if (timing != NULL) run_upd(stream, timing);
-  } else {
-    return false;
-  }
-  return true;
+const struct kernel* stream_kernel(const char* name) {
+  static const struct kernel kernels[] = {{"SEQ", run_segments, order_seq},
+                                          {"PAD", run_segments, order_pad},
+                                          {"RND", run_segments, order_rnd},
+                                          {"MIX", run_segments, order_mix},
+                                          {"FILL", run_fill, NULL},
+                                          {"SCAN", run_scan, NULL},
+                                          {"UPD", run_upd, NULL}};
+  for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; ++i)
+    if (strcmp(name, kernels[i].name) == 0) return &kernels[i];
+  return NULL;
 }

@@ -29,16 +29,6 @@ static const struct app app = {
     .options = options,
     .option_count = sizeof options / sizeof options[0]};
 
-/* The next name of a list, in a static text; NULL at the end. */
-static const char* next_kernel(const char** list) {
-  static char name[16];
-  size_t length = strcspn(*list, ",");
-  if (length == 0) return NULL;
-  snprintf(name, sizeof name, "%.*s", (int)length, *list);
-  *list += length + ((*list)[length] == ',');
-  return name;
-}
-
 /* 0, or the exit code after the reason. */
 static int check_options(void) {
   if (stream.segment < 64 || stream.segment % 64 != 0 || stream.segment > INT_MAX)
@@ -48,9 +38,11 @@ static int check_options(void) {
   if (stream.iterations == 0 || stream.passes == 0) return app_wrong("--iterations and --passes: at least 1");
   if (stream.updates == 0 && stream.seconds <= 0) return app_wrong("--seconds: more than 0, or give --updates");
   const char* list = kernels;
-  for (const char* name; (name = next_kernel(&list)) != NULL;)
-    if (!stream_run(&stream, name, NULL, NULL)) return app_wrong("--kernels %s: unknown; see --help", name);
-  return *list == '\0' ? 0 : app_wrong("--kernels %s: an empty name", kernels);
+  for (const char* name; (name = app_next_name(&list)) != NULL;)
+    if (stream_kernel(name) == NULL)
+      return name[0] == '\0' ? app_wrong("--kernels %s: an empty name", kernels)
+                             : app_wrong("--kernels %s: unknown; see --help", name);
+  return 0;
 }
 
 static void prepare(void) {
@@ -85,12 +77,6 @@ static void finish(void) {
   free(stream.writer);
 }
 
-static void result(const char* name, const char* kernel, const char* label, double value, const char* unit) {
-  char labels[64];
-  snprintf(labels, sizeof labels, "kernel=%s%s", kernel, label);
-  app_result(name, labels, value, unit);
-}
-
 /* Of all ranks together, in the time of the slowest. Collective. */
 static void report(const char* kernel, const struct timing* timing) {
   double ranks = app_ranks(), total = app_slowest(timing->total), flush = app_slowest(timing->flush);
@@ -98,20 +84,22 @@ static void report(const char* kernel, const struct timing* timing) {
   double reads = app_slowest(timing->reads), writes = app_slowest(timing->writes);
   double bytes = ranks * (double)(timing->read_bytes + timing->written_bytes);
   if (bytes > 0) {
-    result("bandwidth", kernel, "", bytes / total, "B/s");
-    result("bandwidth", kernel, " flush=without", bytes / before, "B/s");
+    app_result_of("bandwidth", bytes / total, "B/s", "kernel=%s", kernel);
+    app_result_of("bandwidth", bytes / before, "B/s", "kernel=%s flush=without", kernel);
   }
-  if (stream.split && reads > 0) result("read", kernel, "", ranks * (double)timing->read_bytes / reads, "B/s");
-  if (stream.split && writes > 0) result("write", kernel, "", ranks * (double)timing->written_bytes / writes, "B/s");
+  if (stream.split && reads > 0)
+    app_result_of("read", ranks * (double)timing->read_bytes / reads, "B/s", "kernel=%s", kernel);
+  if (stream.split && writes > 0)
+    app_result_of("write", ranks * (double)timing->written_bytes / writes, "B/s", "kernel=%s", kernel);
   uint64_t updates = 0;
   APP_TRY(MPI_Allreduce(&timing->updates, &updates, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
   if (updates > 0) {
-    result("updates", kernel, "", (double)updates / total, "1/s");
-    result("updates", kernel, " flush=without", (double)updates / before, "1/s");
+    app_result_of("updates", (double)updates / total, "1/s", "kernel=%s", kernel);
+    app_result_of("updates", (double)updates / before, "1/s", "kernel=%s flush=without", kernel);
   }
-  result("time", kernel, "", total, "s");
-  result("flush", kernel, "", flush, "s");
-  result("flush_share", kernel, "", flush / total, "1");
+  app_result_of("time", total, "s", "kernel=%s", kernel);
+  app_result_of("flush", flush, "s", "kernel=%s", kernel);
+  app_result_of("flush_share", flush / total, "1", "kernel=%s", kernel);
 }
 
 int main(int argc, char** argv) {
@@ -121,12 +109,12 @@ int main(int argc, char** argv) {
     bool right = true;
     prepare();
     const char* list = kernels;
-    for (const char* name; (name = next_kernel(&list)) != NULL;) {
+    for (const char* name; (name = app_next_name(&list)) != NULL;) {
       struct timing timing = {0};
-      stream_run(&stream, name, &timing, &right);
+      const struct kernel* kernel = stream_kernel(name);
+      kernel->run(&stream, kernel, &timing, &right);
       report(name, &timing);
-      bool last = *list == '\0';
-      if (last && corrupt != UINT64_MAX) stream.base[corrupt % stream.bytes] ^= 1;
+      if (list == NULL && corrupt != UINT64_MAX) stream.base[corrupt % stream.bytes] ^= 1;
       if (app_verify() && !stream_check(&stream, timing.updates)) right = false;
     }
     finish();

@@ -40,12 +40,18 @@ struct timing {
 /* Where the content begins that pass `pass` gives to segment `s`. Local. */
 const uint64_t* stream_content(const struct stream* stream, size_t s, uint32_t pass);
 
-/* Give all segments known contents, and sync them. Local. */
+/* Give all segments the next pass's contents. Local. */
 void stream_fill(struct stream* stream);
 
-/* Find a kernel by its name, run and time it; *timing is this rank's. False: there is no such kernel, or, with
- * `timing` NULL, only that there is one. Collective if it runs. *right becomes false if wrong data were read. */
-bool stream_run(struct stream* stream, const char* kernel, struct timing* timing, bool* right);
+struct kernel {
+  const char* name;
+  /* Run and time it; *timing is this rank's. *right becomes false if wrong data were read. Collective. */
+  void (*run)(struct stream* stream, const struct kernel* kernel, struct timing* timing, bool* right);
+  void (*order)(size_t* order, size_t count); /* of the segments, for those that have one */
+};
+
+/* The kernel of that name, NULL if there is none. Local. */
+const struct kernel* stream_kernel(const char* name);
 
 /* Whether the window holds what was written: with updates, whether as many as there were have come to stay. Local. */
 bool stream_check(const struct stream* stream, uint64_t updates);
