@@ -17,11 +17,11 @@ static uint64_t window_bytes = 16 << 20, rounds = 3, budget_us = 10000;
 static bool corrupt = false;
 
 static const struct app_option options[] = {
-    {"pattern", "P", APP_TEXT, &pattern, "one-to-one (0 to 1), one-to-all (0 to all others), all-pairs (at a time)"},
-    {"aggregate", "A", APP_TEXT, &aggregate, "no: a flush after each; yes: many and one flush; both, one by one"},
+    {"pattern", "one-to-one|one-to-all|all-pairs", APP_CHOICE, &pattern, "0 to 1, 0 to all others, all at a time"},
+    {"aggregate", "no|yes|both", APP_CHOICE, &aggregate, "a flush after each, many and one flush, both one by one"},
     {"ops", "LIST", APP_TEXT, &ops, "operations"},
     {"sizes", "LIST", APP_TEXT, &sizes, "bytes an operation transfers, multiples of 8"},
-    {"allocation", "KIND", APP_TEXT, &allocation, "the window's: allocate or shared"},
+    {"allocation", "allocate|shared", APP_CHOICE, &allocation, "how the window is allocated"},
     {"window-bytes", "SIZE", APP_SIZE, &window_bytes, "of each rank's memory, for each rank that accesses it"},
     {"rounds", "N", APP_NUMBER, &rounds, "over all that is measured"},
     {"budget-us", "N", APP_NUMBER, &budget_us, "microseconds of each figure in each round"},
@@ -43,16 +43,14 @@ static int largest = 16; /* compare_and_swap takes two numbers */
 
 /* False if there is a name that no operation has. */
 static bool choose_operations(void) {
-  for (const char* at = ops;; ++at) {
-    size_t length = strcspn(at, ",");
-    bool known = false;
-    for (int op = 0; op < operation_count; ++op) {
-      if (strlen(operations[op].name) == length && memcmp(operations[op].name, at, length) == 0)
-        chosen[op] = known = true;
-    }
-    at += length;
-    if (!known || *at == '\0') return known;
+  const char* list = ops;
+  for (const char* name; (name = app_next_name(&list)) != NULL;) {
+    int op = 0;
+    while (op < operation_count && strcmp(operations[op].name, name) != 0) ++op;
+    if (op == operation_count) return false;
+    chosen[op] = true;
   }
+  return true;
 }
 
 static void add_point(int op, int bytes, bool aggregated) {
@@ -78,16 +76,8 @@ static bool add_points(void) {
   }
 }
 
-static bool is_one_of(const char* text, const char* a, const char* b, const char* c) {
-  return strcmp(text, a) == 0 || strcmp(text, b) == 0 || strcmp(text, c) == 0;
-}
-
 /* 0, or the exit code after the reason. */
 static int check_options(void) {
-  if (!is_one_of(pattern, "one-to-one", "one-to-all", "all-pairs")) return app_wrong("--pattern %s: unknown", pattern);
-  if (!is_one_of(aggregate, "no", "yes", "both")) return app_wrong("--aggregate %s: not no, yes or both", aggregate);
-  if (!is_one_of(allocation, "allocate", "shared", "shared"))
-    return app_wrong("--allocation %s: not allocate or shared", allocation);
   if (!choose_operations()) return app_wrong("--ops %s: one is unknown; see --help", ops);
   if (!add_points()) return app_wrong("--sizes %s: not a list of multiples of 8 up to 1g", sizes);
   if (point_count == 0) return app_wrong("--sizes, --ops: nothing to measure; atomic operations have 8 bytes");
@@ -117,11 +107,8 @@ static void open_window(struct access* a) {
   char* base = NULL;
   MPI_Aint bytes = (MPI_Aint)window_bytes * (all ? ranks : 1);
   MPI_Info info = app_window_info("rma");
-  if (strcmp(allocation, "shared") == 0) {
-    APP_TRY(MPI_Win_allocate_shared(bytes, 1, info, MPI_COMM_WORLD, &base, &a->win));
-  } else {
-    APP_TRY(MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, &base, &a->win));
-  }
+  bool shared = strcmp(allocation, "shared") == 0;
+  APP_TRY((shared ? MPI_Win_allocate_shared : MPI_Win_allocate)(bytes, 1, info, MPI_COMM_WORLD, &base, &a->win));
   APP_TRY(MPI_Info_free(&info));
   APP_TRY(MPI_Win_set_errhandler(a->win, MPI_ERRORS_RETURN));
   app_backing(base);

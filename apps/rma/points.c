@@ -29,14 +29,13 @@ static int compare_and_swap(const struct access* a, int target, MPI_Aint at, int
   return MPI_Compare_and_swap(a->local, a->local + 1, a->result, MPI_INT64_T, target, at, a->win);
 }
 
-const struct operation_kind operations[] = {
-    {"put", put, true},
-    {"get", get, true},
-    {"accumulate", accumulate, true},
-    {"fetch_and_op", fetch_and_op, false},
-    {"compare_and_swap", compare_and_swap, false},
+const struct operation_kind operations[operation_count] = {
+    [PUT] = {"put", put, true},
+    [GET] = {"get", get, true},
+    [ACCUMULATE] = {"accumulate", accumulate, true},
+    [FETCH_AND_OP] = {"fetch_and_op", fetch_and_op, false},
+    [COMPARE_AND_SWAP] = {"compare_and_swap", compare_and_swap, false},
 };
-_Static_assert(sizeof operations / sizeof operations[0] == operation_count, "operation_count");
 
 uint64_t stream_length(int bytes) {
   uint64_t fits = in_flight_bytes / (uint64_t)bytes;

@@ -29,8 +29,8 @@ struct operation_kind {
   bool any_size; /* otherwise 8 bytes only */
 };
 
-extern const struct operation_kind operations[];
-enum { operation_count = 5 };
+enum { PUT, GET, ACCUMULATE, FETCH_AND_OP, COMPARE_AND_SWAP, operation_count };
+extern const struct operation_kind operations[operation_count];
 
 struct point {
   int op; /* index in operations */
