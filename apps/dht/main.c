@@ -92,11 +92,9 @@ static uint64_t look_up_absent(const struct table* table) {
 }
 
 static void report(const char* phase, double mine, uint64_t keys) {
-  char labels[64];
-  snprintf(labels, sizeof labels, "phase=%s", phase);
   double seconds = app_slowest(mine);
-  app_result("time", labels, seconds, "s");
-  if (keys > 0 && seconds > 0) app_result("rate", labels, (double)keys * app_ranks() / seconds, "1/s");
+  app_result_of("time", seconds, "s", "phase=%s", phase);
+  if (keys > 0 && seconds > 0) app_result_of("rate", (double)keys * app_ranks() / seconds, "1/s", "phase=%s", phase);
 }
 
 static void note_number(const char* key, uint64_t number) {
@@ -112,7 +110,7 @@ static int check_options(struct table_shape* shape) {
   if (options.volume == 0 || (double)options.volume > most || cells > most || keys > most || options.keys <= 0)
     return app_wrong("--volume, --heap-factor, --keys: there must be buckets and keys, and less than 1e15 of each");
   if (options.reopen && options.resume) return app_wrong("--reopen and --resume: one of them");
-  if ((options.reopen || options.resume) && strcmp(app_window(), "storage") != 0)
+  if ((options.reopen || options.resume) && !app_window_lasts())
     return app_wrong("--reopen and --resume need --window storage: of other windows nothing or a part is left");
   char version[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;

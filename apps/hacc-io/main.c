@@ -49,6 +49,9 @@ static const struct method* find_method(void) {
   return NULL;
 }
 
+/* Whether all of a checkpoint is in its file when that is closed. */
+static bool lasts(const struct method* method) { return method != &window_method || app_window_lasts(); }
+
 /* 0, or the exit code after saying what is wrong with the options. */
 static int check_options(const struct method* method) {
   if (method == NULL) return app_wrong("--method %s: window, mpiio, mpiio-collective or posix", options.method);
@@ -63,7 +66,7 @@ static int check_options(const struct method* method) {
   if (near && !app_has_sill()) return app_wrong("--layout neighborhood: Sill isn't loaded: start it with `sill run`");
   if (options.chunk == 0) return app_wrong("--chunk 0: at least 1");
   bool one_way = !options.write || !options.read;
-  if ((one_way || near) && method == &window_method && strcmp(app_window(), "storage") != 0)
+  if ((one_way || near) && !lasts(method))
     return app_wrong("%s needs --window storage: of other windows nothing or a part is left",
                      near ? "--layout neighborhood" : "--write or --read alone");
   return 0;
@@ -88,19 +91,11 @@ static void check_file(const struct checkpoint_file* file) {
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static void report(const char* name, const char* checkpoint, double seconds) {
-  char labels[64];
-  snprintf(labels, sizeof labels, "checkpoint=%s", checkpoint);
-  app_result(name, labels, seconds, "s");
-}
-
 /* Bytes of a checkpoint, in all files of it. */
 static uint64_t all_bytes(void) { return options.particles * particle_bytes; }
 
 static void report_bandwidth(const char* checkpoint, double seconds) {
-  char labels[64];
-  snprintf(labels, sizeof labels, "checkpoint=%s", checkpoint);
-  if (seconds > 0) app_result("write-bandwidth", labels, (double)all_bytes() / seconds, "B/s");
+  if (seconds > 0) app_result_of("write-bandwidth", (double)all_bytes() / seconds, "B/s", "checkpoint=%s", checkpoint);
 }
 
 /* Write and sync all checkpoints; opening the file, which took open_s, counts for the first. */
@@ -122,8 +117,8 @@ static void write_checkpoints(const struct method* method, struct particles* par
     APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* a checkpoint is one when all ranks' part is durable */
     double end = app_seconds();
     double all_s = app_slowest(end - begin);
-    report("write", name, app_slowest(middle - begin));
-    report("sync", name, app_slowest(end - middle));
+    app_result_of("write", app_slowest(middle - begin), "s", "checkpoint=%s", name);
+    app_result_of("sync", app_slowest(end - middle), "s", "checkpoint=%s", name);
     report_bandwidth(name, i == 0 ? open_s + all_s : all_s);
     if (i > 0) further_s[i - 1] = all_s;
     app_progress("checkpoint", (i + 1) * all_bytes(), options.repeat * all_bytes(), "B");
@@ -151,29 +146,31 @@ static bool restart(const struct method* method, struct particles* particles, co
 }
 
 /* Returns the seconds of the slowest rank. */
-static double open_file(const struct method* method, const char* path, const struct share* share, bool create,
-                        bool keep) {
+static double open_file(const struct method* method, const struct checkpoint_file* file, bool create) {
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   double begin = app_seconds();
-  method->open(path, share, create, keep);
+  method->open(file->path, &file->share, create);
   double open_s = app_slowest(app_seconds() - begin);
   app_result("open", create ? "for=checkpoint" : "for=restart", open_s, "s");
   return open_s;
 }
 
-/* Both ways in one run: a restart opens the file anew, unless closing a window leaves nothing of it. */
+/* Both ways in one run: a restart opens the file anew, if what closes it leaves one. */
 static bool run(const struct method* method, struct checkpoint_file* file) {
-  const struct share* share = &file->share;
-  bool lasts = method != &window_method || strcmp(app_window(), "storage") == 0;
-  bool both = options.write && options.read, keep = app_keep() || !both, right = true;
-  struct particles particles = particles_allocate(share);
-  particles_forget(&particles, share); /* the first touch of this memory is not what is measured */
-  double open_s = open_file(method, file->path, share, options.write, keep || lasts);
+  bool both = options.write && options.read, right = true;
+  struct particles particles = particles_allocate(&file->share);
+  particles_forget(&particles, &file->share); /* the first touch of this memory is not what is measured */
+  double open_s = open_file(method, file, options.write);
   if (options.write) write_checkpoints(method, &particles, file, open_s);
-  if (both && lasts) method->close();
-  if (both) open_s = lasts ? open_file(method, file->path, share, false, keep) : 0;
-  if (options.read) right = restart(method, &particles, share, open_s);
-  method->close();
+  if (both) {
+    open_s = 0;
+    if (lasts(method)) {
+      method->close(true);
+      open_s = open_file(method, file, false);
+    }
+  }
+  if (options.read) right = restart(method, &particles, &file->share, open_s);
+  method->close(app_keep() || !both);
   particles_free(&particles);
   return right;
 }

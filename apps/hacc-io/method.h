@@ -7,16 +7,16 @@
 
 struct method {
   const char* name;
-  /* Open the file; `create`: it may have to be made. `keep`: close() leaves it. Collective. */
-  void (*open)(const char* path, const struct share* share, bool create, bool keep);
+  /* Open the file; `create`: it may have to be made. Path and share are used until close(). Collective. */
+  void (*open)(const char* path, const struct share* share, bool create);
   /* Hand over this rank's particles. Collective. */
   void (*write)(const struct particles* particles);
   /* Make what was written durable. Collective. */
   void (*sync)(void);
   /* Get this rank's particles: into the arrays, or arrays elsewhere that end with close(). Collective. */
   void (*read)(struct particles* particles);
-  /* Collective. */
-  void (*close)(void);
+  /* `keep`: leave the file. Collective. */
+  void (*close)(bool keep);
 };
 
 extern const struct method window_method, mpiio_method, mpiio_collective_method, posix_method;

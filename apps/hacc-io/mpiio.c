@@ -8,18 +8,19 @@
 static const uint64_t most_values = 1 << 27;
 
 static struct {
+  const char* path;
   const struct share* share;
   uint64_t rounds; /* calls for a variable; all ranks make as many, for collective ones */
   MPI_File handle;
 } file;
 
-static void open_mpiio(const char* path, const struct share* share, bool create, bool keep) {
+static void open_mpiio(const char* path, const struct share* share, bool create) {
   uint64_t largest = 0;
   APP_TRY(MPI_Allreduce(&share->count, &largest, 1, MPI_UINT64_T, MPI_MAX, share->comm));
+  file.path = path;
   file.share = share;
   file.rounds = (largest + most_values - 1) / most_values;
   int mode = create ? MPI_MODE_RDWR | MPI_MODE_CREATE : MPI_MODE_RDONLY;
-  if (!keep) mode |= MPI_MODE_DELETE_ON_CLOSE;
   APP_TRY(MPI_File_open(share->comm, path, mode, MPI_INFO_NULL, &file.handle)); /* its errors are returned */
 }
 
@@ -61,7 +62,12 @@ static void read_collective(struct particles* particles) {
   transfer(MPI_File_read_at_all, "MPI_File_read_at_all", particles);
 }
 static void sync_mpiio(void) { APP_TRY(MPI_File_sync(file.handle)); }
-static void close_mpiio(void) { APP_TRY(MPI_File_close(&file.handle)); }
+static void close_mpiio(bool keep) {
+  int rank = 0;
+  APP_TRY(MPI_Comm_rank(file.share->comm, &rank));
+  APP_TRY(MPI_File_close(&file.handle)); /* collective: nobody still has it open */
+  if (!keep && rank == 0) APP_TRY(MPI_File_delete(file.path, MPI_INFO_NULL));
+}
 
 const struct method mpiio_method = {"mpiio", open_mpiio, write_independent, sync_mpiio, read_independent, close_mpiio};
 const struct method mpiio_collective_method = {"mpiio-collective", open_mpiio,      write_collective,

@@ -9,46 +9,21 @@
 
 static struct {
   const struct share* share;
-  char path[4096];
-  bool keep;
+  const char* path;
   int fd;
 } file;
 
-static void open_posix(const char* path, const struct share* share, bool create, bool keep) {
+static void open_posix(const char* path, const struct share* share, bool create) {
   file.share = share;
-  file.keep = keep;
-  if (strlen(path) >= sizeof file.path) app_fail("%s: the path is too long", path);
-  strcpy(file.path, path);
+  file.path = path;
   file.fd = open(path, (create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
   if (file.fd < 0) app_fail("%s: %s", path, strerror(errno));
 }
 
-static void write_all(const char* bytes, uint64_t count, uint64_t offset) {
-  while (count > 0) {
-    ssize_t part = pwrite(file.fd, bytes, count, (off_t)offset);
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) app_fail("%s: %s", file.path, strerror(errno));
-    bytes += part;
-    count -= (uint64_t)part;
-    offset += (uint64_t)part;
-  }
-}
-
-static void read_all(char* bytes, uint64_t count, uint64_t offset) {
-  while (count > 0) {
-    ssize_t part = pread(file.fd, bytes, count, (off_t)offset);
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) app_fail("%s: %s", file.path, strerror(errno));
-    if (part == 0) app_fail("%s: ends too early", file.path);
-    bytes += part;
-    count -= (uint64_t)part;
-    offset += (uint64_t)part;
-  }
-}
-
 static void write_posix(const struct particles* particles) {
   for (int i = 0; i < variables; i++)
-    write_all(particles->values[i], file.share->count * value_bytes(i), file_offset(file.share, i));
+    near_write(file.fd, file.path, particles->values[i], file.share->count * value_bytes(i),
+               file_offset(file.share, i));
 }
 
 static void sync_posix(void) {
@@ -57,15 +32,15 @@ static void sync_posix(void) {
 
 static void read_posix(struct particles* particles) {
   for (int i = 0; i < variables; i++)
-    read_all(particles->values[i], file.share->count * value_bytes(i), file_offset(file.share, i));
+    near_read(file.fd, file.path, particles->values[i], file.share->count * value_bytes(i), file_offset(file.share, i));
 }
 
-static void close_posix(void) {
+static void close_posix(bool keep) {
   if (close(file.fd) != 0) app_fail("%s: %s", file.path, strerror(errno));
   int rank = 0;
   APP_TRY(MPI_Comm_rank(file.share->comm, &rank));
   APP_TRY(MPI_Barrier(file.share->comm)); /* nobody still has it open */
-  if (!file.keep && rank == 0 && unlink(file.path) != 0) app_fail("%s: %s", file.path, strerror(errno));
+  if (!keep && rank == 0 && unlink(file.path) != 0) app_fail("%s: %s", file.path, strerror(errno));
 }
 
 const struct method posix_method = {"posix", open_posix, write_posix, sync_posix, read_posix, close_posix};

@@ -22,13 +22,12 @@ static struct {
   char* base;
 } file;
 
-static void open_window(const char* path, const struct share* share, bool create, bool keep) {
+static void open_window(const char* path, const struct share* share, bool create) {
   (void)create; /* a window opens what is there, and makes what isn't */
   MPI_Info info = app_file_info(path);
   file.share = share;
   APP_TRY(MPI_Info_set(info, SILL_ALLOC_LAYOUT, "overlap"));
   APP_TRY(MPI_Info_set(info, SILL_ACCESS_STYLE, "write_mostly")); /* stored once between two syncs: may go out early */
-  APP_TRY(MPI_Info_set(info, SILL_ALLOC_UNLINK, keep ? "false" : "true"));
   APP_TRY(MPI_Win_allocate((MPI_Aint)file_bytes(share), 1, info, share->comm, &file.base, &file.window));
   APP_TRY(MPI_Info_free(&info));
   APP_TRY(MPI_Win_set_errhandler(file.window, MPI_ERRORS_RETURN));
@@ -52,7 +51,12 @@ static void read_window(struct particles* particles) {
   for (int i = 0; i < variables; i++) particles->values[i] = file.base + file_offset(file.share, i);
 }
 
-static void close_window(void) {
+static void close_window(bool keep) {
+  MPI_Info info = MPI_INFO_NULL;
+  APP_TRY(MPI_Info_create(&info));
+  APP_TRY(MPI_Info_set(info, SILL_ALLOC_UNLINK, keep ? "false" : "true"));
+  APP_TRY(MPI_Win_set_info(file.window, info));
+  APP_TRY(MPI_Info_free(&info));
   APP_TRY(MPI_Win_unlock(file.rank, file.window));
   APP_TRY(MPI_Win_free(&file.window));
 }
