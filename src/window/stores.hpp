@@ -38,10 +38,10 @@ class Stores {
 // Opens the file or device that the hints name.
 Result<storage::Source> open_store(const WindowHints& hints, const NameFields& fields);
 
-// The leader of a store describes it in a sidecar. Local; a sidecar that can't be written is a warning, but an error for
-// a coarray's file, which means nothing without.
+// The leader of a store describes it in a sidecar. Local; a sidecar that can't be written is a warning, but an error
+// for a coarray's file, which means nothing without.
 Status describe_store(const storage::Source& source, int rank, std::span<const Placement> placements,
-                    const WindowHints& hints, const NameFields& fields, std::span<const int> world_ranks);
+                      const WindowHints& hints, const NameFields& fields, std::span<const int> world_ranks);
 
 // A store's error names the hint that led to it.
 Status with_key(const Status& status);
