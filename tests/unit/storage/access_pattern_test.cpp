@@ -25,24 +25,24 @@ class Memory {
     for (std::uint64_t at = begin; at < begin + (alone ? 1 : read_ahead_); ++at) bring(at);
   }
 
-  Advice look() {
-    std::vector<std::uint64_t> resident(chunks);
-    for (std::size_t page = 0; page < in_memory_.size(); ++page) resident[page / chunk_pages] += in_memory_[page];
-    return pattern_.look(resident);
-  }
+  Advice look() { return pattern_.look(resident_); }
 
  private:
   void bring(std::uint64_t page) {
     if (in_memory_[page]) return;
     in_memory_[page] = true;
+    ++resident_[page / chunk_pages];
     order_.push_back(page);
     if (order_.size() - gone_ <= in_memory_.size() / 2) return;
-    in_memory_[order_[gone_++]] = false;
+    const std::uint64_t oldest = order_[gone_++];
+    in_memory_[oldest] = false;
+    --resident_[oldest / chunk_pages];
   }
 
   std::uint64_t read_ahead_;
   AccessPattern pattern_;
   std::vector<bool> in_memory_ = std::vector<bool>(chunks * chunk_pages);
+  std::vector<std::uint64_t> resident_ = std::vector<std::uint64_t>(chunks);  // pages in memory, by chunk
   std::vector<std::uint64_t> order_;
   std::size_t gone_ = 0;
 };
