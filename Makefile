@@ -38,7 +38,7 @@ sanitized: setup
 demo: build ## count the words of real text in storage windows, with a crash on the way; ARGS="--input DIR"
 	@$(PYTHON) apps/demo --build $(abspath $(BUILD)) $(ARGS)
 
-test: build sanitized ## all tests under every MPI found; ARGS are pytest's, e.g. ARGS="-m quick"
+test: build sanitized ## all tests under every MPI found, some at once; ARGS are pytest's, e.g. ARGS="-m quick"
 	@SILL_BUILD=$(abspath $(BUILD)) SILL_SANITIZED=$(abspath $(SANITIZED)) $(PYTHON) tools/test $(ARGS)
 
 bench: build ## storage windows against memory windows; ARGS="--quick". All scenarios: sill bench list

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from command_support import BUILD, EVERY_MPI, MPIS, ROOT
 
+pytestmark = pytest.mark.xdist_group("install")  # installed once, and a wheel takes a whole build
+
 PROGRAM = """
 #include <sill/sill.h>
 #include <stdio.h>
@@ -124,7 +126,9 @@ def test_only_what_users_need_is_installed(prefix):
 def wheel(tmp_path_factory) -> Path:
     pytest.importorskip("scikit_build_core")
     folder = tmp_path_factory.mktemp("wheel")
-    env = {**os.environ, "SILL_MPI_PREFIXES": ":".join(sorted({mpi.prefix for mpi in MPIS}))}
+    # Two compilers at a time leave something to the tests beside it.
+    prefixes = ":".join(sorted({mpi.prefix for mpi in MPIS}))
+    env = {**os.environ, "SILL_MPI_PREFIXES": prefixes, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
     # Not optimised: what is in the wheel is looked at, not how fast it is.
     quick = "--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0"

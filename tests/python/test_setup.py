@@ -19,7 +19,10 @@ def set_up_here() -> bool:
     return note.is_file() and not (ROOT / ".venv").is_symlink() and note.read_text().startswith(f"{ROOT} ")
 
 
-pytestmark = pytest.mark.skipif(not set_up_here(), reason="this checkout was not set up by make")
+pytestmark = [
+    pytest.mark.skipif(not set_up_here(), reason="this checkout was not set up by make"),
+    pytest.mark.xdist_group("setup"),  # it is one checkout
+]
 
 
 def run(*command, env=None, **more):

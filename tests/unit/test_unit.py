@@ -61,8 +61,13 @@ def run(kind: str, report: Path) -> tuple[dict[str, ElementTree.Element], str]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "name" in metafunc.fixturenames:
-        cases = [(kind, name) for kind in BUILDS for name in listed(kind)]
-        metafunc.parametrize(("kind", "name"), cases, ids=[f"{kind}-{name}" for kind, name in cases])
+        # One worker for each build, which runs all its tests at once.
+        cases = [
+            pytest.param(kind, name, id=f"{kind}-{name}", marks=pytest.mark.xdist_group(f"unit-{kind}"))
+            for kind in BUILDS
+            for name in listed(kind)
+        ]
+        metafunc.parametrize(("kind", "name"), cases)
 
 
 @pytest.fixture(scope="session")
