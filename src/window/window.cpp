@@ -262,12 +262,35 @@ Status Window::advise() {
   return {};
 }
 
+Result<Window::End> Window::agree_on_end() {
+  const WindowHints& hints = allocation_.hints;
+  constexpr int keeps = 1;
+  constexpr int is_coarray = 2;
+  const int mine = (hints.discard || hints.unlink ? 0 : keeps) | (hints.coarray ? is_coarray : 0);
+  int all = mine;
+  if (const int code = mpi::below().Allreduce(&mine, &all, 1, MPI_INT, MPI_BAND, comm()->comm); code != MPI_SUCCESS)
+    return mpi::from_code(code, "MPI_Allreduce");
+  const End end{(all & keeps) != 0, (all & is_coarray) != 0, (mine & keeps) && !(all & keeps)};
+  if (end.gives_up && end.coarray)
+    log(rank() == 0 ? LogLevel::warn : LogLevel::info,
+        "coarrays: '" + hints.coarray->name + "' is not kept: other images have allocatable components in it");
+  return end;
+}
+
+Status Window::last_step(const End& end) {
+  StoredSegment* own = own_segment();
+  if (end.keep && end.coarray) return mark(allocation_.hints.coarray_end);
+  // What some images alone have kept, the next run would refuse.
+  const bool leads = own && placements()[rank()].leader == rank();
+  return end.gives_up && leads ? storage::unlink_file(own->source()) : Status();
+}
+
 Status Window::close() {
   if (!allocated()) return {};
-  const bool keep = !allocation_.hints.discard && !allocation_.hints.unlink;
-  // Nobody may still be putting into a segment that is being synced for the last time.
-  Status status = mpi::from_code(mpi::below().Barrier(comm()->comm), "MPI_Barrier");
-  if (status.ok() && keep) status = sync_own();
+  // Also a barrier: nobody may still be putting into a segment that is being synced for the last time.
+  const auto end = agree_on_end();
+  Status status = end.status();
+  if (status.ok() && end.value().keep) status = sync_own();
   // A rank that is alone may have its memory from the library's heap, which must get back plain memory.
   for (const Range& range : ranges()) range.segment->unwatch();
   StoredSegment* own = own_segment();
@@ -276,8 +299,8 @@ Status Window::close() {
     if (status.ok()) status = detached;
   }
   status = mpi::agree(comm()->comm, status);
-  if (!status.ok() || !keep || !allocation_.hints.coarray) return status;
-  return mpi::agree(comm()->comm, mark(allocation_.hints.coarray_end));
+  if (!status.ok() || !end.value().coarray) return status;
+  return mpi::agree(comm()->comm, last_step(end.value()));
 }
 
 void Window::reopen(MPI_Win win) {

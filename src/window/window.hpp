@@ -131,6 +131,14 @@ class Window {
     MPI_Aint unit;
     MPI_Aint shift;
   };
+  // How the window ends, the same on all ranks but for the last.
+  struct End {
+    bool keep;      // its last sync counts: no rank gives up its bytes
+    bool coarray;   // which has a record to be marked
+    bool gives_up;  // this rank would have kept them
+  };
+  Result<End> agree_on_end();
+  Status last_step(const End& end);
   std::vector<Range> ranges() const;
   Status sync_ranges(const std::vector<Range>& ranges);
 

@@ -216,6 +216,15 @@ def test_a_shared_file_means_nothing_before_all_images_have_synced_it(run, kept,
     assert state == "fresh"
 
 
+@pytest.mark.parametrize("shared", ["false", "true"])
+def test_what_one_image_gives_up_is_given_up_by_all(run, kept, shared):
+    """They end together, whatever each of them found out alone, and the next run begins anew."""
+    for _ in range(2):
+        outcome = passed(run("coarray_uneven", 3, PCAF_SHAREDFILE=shared))
+        assert "'lone' is not kept" in outcome.err, outcome.text()
+        assert {path.name.split(".")[0] for path in kept.iterdir()} == {"OpenCoarrays_whole"}
+
+
 def test_images_with_other_variables_are_refused(mpi, run, kept):
     rank = "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
     script = f"if [ {rank} = 1 ]; then export PCAF_ENABLED=false; fi; exec {program(mpi, 'coarray_types')} fill"
