@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <utility>
 
 namespace sill::storage {
@@ -43,6 +46,17 @@ Result<Region> Region::reserve(std::size_t length, std::size_t align) {
   return Region(begin + before, kept);
 }
 
+Result<Region> Region::occupy(std::byte* begin, std::size_t length) {
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  if (length == 0) return Region(nullptr, 0);
+  void* data = ::mmap(begin, length, PROT_NONE, flags, -1, 0);
+  if (data == MAP_FAILED) return errno_status(errno, "occupying " + std::to_string(length) + " bytes of address space");
+  Region region(static_cast<std::byte*>(data), length);
+  // Kernels before 4.17 take the address for a wish.
+  if (data != begin) return errno_status(EEXIST, "occupying " + std::to_string(length) + " bytes of address space");
+  return region;
+}
+
 Region::Region(Region&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), length_(std::exchange(other.length_, 0)) {}
 
@@ -54,6 +68,21 @@ Region& Region::operator=(Region&& other) noexcept {
 
 Region::~Region() {
   if (data_) ::munmap(data_, length_);
+}
+
+std::byte* mapping_end(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    const char* last = line.data() + line.size();
+    const auto read = std::from_chars(line.data(), last, begin, 16);
+    if (read.ec != std::errc() || read.ptr == last) return nullptr;
+    if (std::from_chars(read.ptr + 1, last, end, 16).ec != std::errc()) return nullptr;
+    if (begin <= at && at < end) return reinterpret_cast<std::byte*>(end);
+  }
+  return nullptr;
 }
 
 bool takes_large_pages(const void* address, std::size_t length, std::uint64_t offset) {

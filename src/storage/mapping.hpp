@@ -29,8 +29,11 @@ struct Usage {
 // Address space with anonymous memory behind it, given back at destruction.
 class Region {
  public:
+  Region() = default;
   // Begins at a multiple of `align`, a power of two.
   static Result<Region> reserve(std::size_t length, std::size_t align = 1);
+  // Lies at `begin`, so that nothing else does. An error if something is there already. Both are multiples of a page.
+  static Result<Region> occupy(std::byte* begin, std::size_t length);
   Region(Region&& other) noexcept;
   Region& operator=(Region&& other) noexcept;
   Region(const Region&) = delete;
@@ -43,6 +46,9 @@ class Region {
   std::byte* data_ = nullptr;
   std::size_t length_ = 0;
 };
+
+// Where the mapping that `address` lies in ends; nullptr if the kernel doesn't tell.
+std::byte* mapping_end(const void* address);
 
 // Puts the pages of `source` from `offset` on at `address`, in place of what is there. All page-aligned, but for
 // `length`, which may end inside a page.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/hints.hpp"
 #include "base/log.hpp"
@@ -107,8 +108,11 @@ bool any_mapped(std::span<const Placement> placements) {
   return std::any_of(placements.begin(), placements.end(), [](const Placement& p) { return p.mapped(); });
 }
 
-bool any_shifted(std::span<const Placement> placements) {
-  return std::any_of(placements.begin(), placements.end(), [](const Placement& p) { return p.shift != 0; });
+// The part of a shift that no choice of pages can save.
+std::uint64_t shift_in_page(const Placement& placement) { return placement.shift % page_size(); }
+
+bool any_shifted_in_page(std::span<const Placement> placements) {
+  return std::any_of(placements.begin(), placements.end(), [](const Placement& p) { return shift_in_page(p) != 0; });
 }
 
 bool any_large(std::span<const Placement> placements) {
@@ -126,7 +130,8 @@ std::uint64_t hidden_size(const mpi::OwnComm& own, std::span<const Placement> pl
     return mine.size + (last && any_mapped(placements) ? room : 0);
   }
   if (!mine.mapped()) return mine.size;
-  return round_up(mine.shift + mine.size, page_size()) + (pad ? mine.align : 0);
+  return pad ? round_up(mine.shift + mine.size, page_size()) + mine.align
+             : round_up(shift_in_page(mine) + mine.size, page_size());
 }
 
 // Where segments begin in this process, as the MPI library tells it.
@@ -152,17 +157,14 @@ Status query_bases(const mpi::OwnComm& own, MPI_Win win, std::span<const Placeme
 
 struct Shift {
   MPI_Aint bytes;
-  bool misaligned;  // the library's base begins inside a page, unexpectedly
+  std::uint64_t excess;  // how far the library's base lies behind where it should, without padding
 };
 
 // How far the user's base lies behind the library's. Contiguous segments all move by the distance of the first one.
 std::vector<Shift> find_shifts(std::span<const Placement> placements, std::span<std::byte* const> bases,
                                bool contiguous, bool pad) {
-  std::vector<Shift> shifts(placements.size(), Shift{0, false});
+  std::vector<Shift> shifts(placements.size(), Shift{0, 0});
   if (!any_mapped(placements)) return shifts;
-  const auto to_boundary = [](const std::byte* base, std::uint64_t align) {
-    return (align - reinterpret_cast<std::uintptr_t>(base) % align) % align;
-  };
   const auto first = std::find_if(placements.begin(), placements.end(), [](const Placement& p) { return p.size > 0; });
   const auto first_rank = static_cast<std::size_t>(first - placements.begin());
   const auto common = std::find_if(placements.begin(), placements.end(), [](const Placement& p) { return p.mapped(); });
@@ -171,9 +173,14 @@ std::vector<Shift> find_shifts(std::span<const Placement> placements, std::span<
     const std::byte* base = contiguous ? bases[first_rank] : bases[rank];
     if (!base || !(contiguous || placement.mapped())) continue;
     const Placement& model = contiguous ? *common : placement;
-    // Without padding, a base that begins a page is all there is to hope for.
-    const auto gap = to_boundary(base, pad ? model.align : page_size());
-    shifts[rank] = {static_cast<MPI_Aint>(gap + model.shift), gap && !pad};
+    const auto address = reinterpret_cast<std::uintptr_t>(base);
+    if (pad) {
+      const auto gap = (model.align - address % model.align) % model.align;
+      shifts[rank] = {static_cast<MPI_Aint>(gap + model.shift), 0};
+    } else {
+      const auto in_page = shift_in_page(model);
+      shifts[rank] = {static_cast<MPI_Aint>(in_page), (address + in_page - model.shift) % model.align};
+    }
   }
   return shifts;
 }
@@ -181,7 +188,11 @@ std::vector<Shift> find_shifts(std::span<const Placement> placements, std::span<
 struct Attempt {
   Hidden hidden;
   bool allocated = false;   // on all ranks: what must be freed together
-  bool misaligned = false;  // on any rank
+  bool misplaced = false;   // on any rank
+  bool misaligned = false;  // even inside a page, on any rank
+  // Where this process's mapping of the segments ends, and how far they should be moved down.
+  std::byte* end = nullptr;
+  std::uint64_t excess = 0;
 };
 
 // Every rank's own shift is the one all use.
@@ -202,7 +213,8 @@ Status exchange_shifts(const mpi::OwnComm& own, const std::vector<Shift>& seen, 
     const Record& record = all.value()[rank];
     failed = failed || record.failed;
     attempt.allocated = attempt.allocated && record.allocated;
-    attempt.misaligned = attempt.misaligned || record.shift.misaligned;
+    attempt.misplaced = attempt.misplaced || record.shift.excess != 0;
+    attempt.misaligned = attempt.misaligned || record.shift.excess % page_size() != 0;
     // Segments without gaps move as one: as far as rank 0 says, for to each process another shift would seem right.
     hidden.shifts[rank] = all.value()[contiguous ? 0 : rank].shift.bytes;
     if (hidden.bases[rank]) hidden.bases[rank] += hidden.shifts[rank];
@@ -214,7 +226,7 @@ Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> place
                        Path path, bool pad, Attempt& attempt) {
   const HiddenInfo info(call.info, !call.contiguous);
   Hidden& hidden = attempt.hidden;
-  hidden.translated = any_shifted(placements) || (pad && any_mapped(placements));
+  hidden.translated = any_shifted_in_page(placements) || (pad && any_mapped(placements));
   const auto size = static_cast<MPI_Aint>(hidden_size(own, placements, call.contiguous, pad));
   const int unit = hidden.translated ? 1 : static_cast<int>(placements[own.rank].disp_unit);
   void* mine = nullptr;
@@ -227,27 +239,45 @@ Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> place
     status = query_bases(own, hidden.win, placements, static_cast<std::byte*>(mine), hidden.bases);
   }
   const auto shifts = find_shifts(placements, hidden.bases, call.contiguous, pad);
+  attempt.excess = shifts[own.rank].excess;
+  if (attempt.excess != 0) attempt.end = storage::mapping_end(mine);
   return exchange_shifts(own, shifts, status, call.contiguous, attempt);
+}
+
+// Segments of many pages should begin where large pages fit (alignment() in plan.hpp), and no MPI library can be asked
+// for that (mpi_minimum_memory_alignment changes nothing in MPICH 5 and Open MPI 5). But the kernel puts a new mapping
+// at the end of the highest gap that takes it. So segments that aren't right are given back, the last bytes of their
+// gap are taken, and the library is asked again: its segments then begin as far below. Something else may come between.
+constexpr int tries_before_padding = 4;
+
+void move_down(const Attempt& attempt, std::vector<storage::Region>& taken) {
+  if (attempt.excess == 0 || !attempt.end) return;
+  auto space = storage::Region::occupy(attempt.end - attempt.excess, attempt.excess);
+  if (space.ok()) taken.push_back(std::move(space).value());
 }
 
 Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Request> requests,
                            std::span<const Placement> placements, const HiddenCall& call, Path path) {
   // All ranks must do the same, whatever each of them has seen. A single rank's memory may come from anywhere.
   const bool alone = own.size == 1;
-  bool pad =
-      alone || any_large(placements) ||
+  const bool unaligned =
       std::any_of(requests.begin(), requests.end(), [](const Request& request) { return request.bases_unaligned; });
-  for (;;) {
+  const bool large = any_large(placements);
+  // Nor are displacements that are translated anyhow worth a second try. MPICH 4 maps at addresses drawn by lot.
+  bool pad = alone || unaligned || (large && (any_shifted_in_page(placements) || is_mpich_4()));
+  std::vector<storage::Region> taken;
+  for (int tries = 1;; ++tries) {
     Attempt attempt;
     Status status = allocate_hidden(own, placements, call, path, pad, attempt);
-    if (status.ok() && !attempt.misaligned) {
+    if (status.ok() && !attempt.misplaced) {
       attempt.hidden.path = path == Path::shared ? "native" : "native, several nodes";
       return std::move(attempt.hidden);
     }
     if (attempt.allocated) below().Win_free(&attempt.hidden.win);
     if (!status.ok()) return status;
-    pad = true;
-    unaligned_seen().store(true);
+    if (attempt.misaligned) unaligned_seen().store(true);
+    pad = attempt.misaligned || tries == tries_before_padding;
+    if (!pad) move_down(attempt, taken);
   }
 }
 

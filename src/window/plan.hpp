@@ -66,8 +66,8 @@ struct Opened {
 };
 
 // What addresses and offsets in the file should agree in, for large pages: elsewhere each page is a fault of its own,
-// which may take 15 us. Being congruent costs 3 ns in each RMA call (translated displacements), so short segments,
-// whose pages fault seldom, are not.
+// which may take 15 us. The MPI library may have to be asked several times for such a place, so short segments, whose
+// pages fault seldom, are not.
 constexpr std::uint64_t alignment(std::uint64_t storage_length, std::uint64_t page) {
   return storage_length >= storage::long_mapping && storage::large_page > page ? storage::large_page : page;
 }

@@ -64,6 +64,30 @@ TEST(Region, MayBeEmptyAndRefusesTheImpossible) {
   EXPECT_EQ(Region::reserve(std::size_t{1} << 62).status().cause(), Cause::no_memory);
 }
 
+TEST(Region, OccupiesOnlyWhatIsFree) {
+  std::byte* place = nullptr;
+  {
+    auto first = Region::reserve(4 * page_size());
+    ASSERT_TRUE(first.ok());
+    place = first.value().data();
+    EXPECT_FALSE(Region::occupy(place + page_size(), page_size()).ok());
+    EXPECT_EQ(place[page_size()], std::byte{0}) << "what was there is there still";
+  }
+  const auto there = Region::occupy(place, page_size());
+  ASSERT_TRUE(there.ok()) << there.status().message();
+  EXPECT_EQ(there.value().data(), place);
+  EXPECT_EQ(mapping_end(place), place + page_size());
+}
+
+TEST(MappingEnd, IsThatOfTheOneAroundAnAddress) {
+  const Folder folder;
+  const Source source = open_reserved(folder / "w", 0, 4 * page_size());
+  const Region region = map(source, 0, 4 * page_size());  // of a file, so not joined with its neighbours
+  EXPECT_EQ(mapping_end(region.data()), region.data() + 4 * page_size());
+  EXPECT_EQ(mapping_end(region.data() + 3 * page_size() + 5), region.data() + 4 * page_size());
+  EXPECT_EQ(mapping_end(nullptr), nullptr);
+}
+
 TEST(MapOver, StoresGoIntoTheFile) {
   const Folder folder;
   const std::size_t length = page_size() + 100;  // ends inside a page
