@@ -14,6 +14,7 @@ from .cachestat import cache_state
 from .errors import SillError
 
 SUFFIX = ".sill"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 FORMAT = 1
 
 
@@ -124,13 +125,12 @@ def _describe(data_path: str, sidecar: Path) -> WindowFile:
     try:
         segments = [Segment(int(s["rank"]), int(s["offset"]), int(s["size"])) for s in content["segments"]]
         created = _time(content["created"])
-        synced = datetime.fromtimestamp(info.st_mtime, timezone.utc)
         return WindowFile(
             path=data_path,
             job=str(content["job"]),
             window=str(content["window"]),
             created=created,
-            last_sync=synced if synced - created >= _later(created) else None,
+            last_sync=_last_sync(created, info.st_mtime_ns),
             unlink=bool(content["unlink"]),
             coarray=_coarray(content["coarray"]) if "coarray" in content else None,
             **_measure(data_path, segments),
@@ -177,9 +177,13 @@ def _time(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
-def _later(created: datetime) -> timedelta:
-    """How much later than its creation a sidecar's own time must be for a sync; writing it takes a moment."""
-    return timedelta(milliseconds=50) if created.microsecond else timedelta(seconds=1)
+def _last_sync(created: datetime, time_ns: int) -> datetime | None:
+    """The time of a sidecar, unless it is still that of its creation, which some file systems cut to seconds."""
+    created_ns = (created - _EPOCH) // timedelta(microseconds=1) * 1000
+    if time_ns in (created_ns, *(created_ns - created_ns % unit for unit in (10**9, 2 * 10**9))):
+        return None
+    # Files get the time of a clock that ticks some hundred times a second, and may be that much behind.
+    return max(created, _EPOCH + timedelta(microseconds=time_ns // 1000))
 
 
 def _measure(path: str, segments: list[Segment]) -> dict:

@@ -22,20 +22,27 @@ std::string sidecar_path(const Source& source) { return source.path() + ".sill";
 
 bool has_sidecar(const Source& source) { return !source.is_device() && !source.is_anonymous(); }
 
-std::string now_utc() {
+// Now, in whole milliseconds, for so it is written.
+timespec this_moment() {
   timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  now.tv_nsec -= now.tv_nsec % 1000000;
+  return now;
+}
+
+std::string utc(const timespec& time) {
   std::tm parts{};
   std::array<char, 32> seconds{};
   std::array<char, 48> text{};
-  if (::clock_gettime(CLOCK_REALTIME, &now) != 0 || !::gmtime_r(&now.tv_sec, &parts)) return "";
+  if (!::gmtime_r(&time.tv_sec, &parts)) return "";
   std::strftime(seconds.data(), seconds.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text.data(), text.size(), "%s.%03ldZ", seconds.data(), now.tv_nsec / 1000000);
+  std::snprintf(text.data(), text.size(), "%s.%03ldZ", seconds.data(), time.tv_nsec / 1000000);
   return text.data();
 }
 
-std::string to_json(const Sidecar& sidecar) {
-  std::string text = "{\"sill\": 1, \"job\": " + json_string(sidecar.job) + ", \"created\": " + json_string(now_utc()) +
-                     ", \"window\": " + json_string(sidecar.window) +
+std::string to_json(const Sidecar& sidecar, const timespec& created) {
+  std::string text = "{\"sill\": 1, \"job\": " + json_string(sidecar.job) +
+                     ", \"created\": " + json_string(utc(created)) + ", \"window\": " + json_string(sidecar.window) +
                      ", \"unlink\": " + (sidecar.unlink ? "true" : "false") + ", \"segments\": [";
   const char* between = "";
   for (const SidecarSegment& segment : sidecar.segments) {
@@ -105,12 +112,17 @@ Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) 
   const std::string path = sidecar_path(source);
   const int fd = open_to_write(path, source.created(), perm);
   if (fd < 0) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
-  const std::string text = to_json(sidecar);
+  const timespec created = this_moment();
+  const std::string text = to_json(sidecar, created);
   const NoFileSizeSignal errors_only;
   const ssize_t written = ::write(fd, text.data(), text.size());
   int error = written == static_cast<ssize_t>(text.size()) ? 0 : (written < 0 ? errno : ENOSPC);
   // Not O_TRUNC: ext4 flushes a file that was cut to nothing when it is closed, which takes milliseconds.
   if (error == 0 && ::ftruncate(fd, written) != 0) error = errno;
+  // Until the first sync it has exactly the time that it tells; so another one is that of a sync, however soon it came.
+  const std::array<timespec, 2> times{{{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, created}};
+  if (error == 0 && ::futimens(fd, times.data()) != 0)
+    log(LogLevel::debug, path + ": belongs to somebody else, so its time looks like that of a sync");
   if (::close(fd) != 0 && error == 0) error = errno;
   if (error == 0) return {};
   ::unlink(path.c_str());

@@ -36,7 +36,7 @@ Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm);
 Result<std::optional<CoarrayRecord>> read_coarray_record(const std::string& path);
 // Puts another record in place of the sidecar's own; durable when it returns.
 Status write_coarray_record(const Source& source, const CoarrayRecord& record);
-// Notes a sync: its time is the sidecar's modification time. A failure is logged.
+// Notes a sync: its time is the sidecar's modification time, which is that of its creation before. A failure is logged.
 void touch_sidecar(const Source& source);
 // Deletes the sidecar if there is one. A failure is logged.
 void remove_sidecar(const Source& source);

@@ -45,12 +45,16 @@ def window(tmp_path):
         content = {
             "sill": 1,
             "job": "job-7",
-            "created": created or datetime.now(timezone.utc).isoformat(),
+            "created": created or datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             "window": "0",
             "segments": [{"rank": r, "offset": o, "size": s} for r, o, s in segments],
             "unlink": False,
         }
-        (tmp_path / f"{name}.sill").write_text(json.dumps(content))
+        beside = tmp_path / f"{name}.sill"
+        beside.write_text(json.dumps(content))
+        if not created:
+            moment = round(datetime.fromisoformat(content["created"]).timestamp() * 1000) * 1_000_000
+            os.utime(beside, ns=(moment, moment))
         return file
 
     return make
@@ -99,14 +103,28 @@ def test_unknown_is_said_where_the_kernel_cannot_tell(window, monkeypatch):
     assert (found.resident, found.dirty, found.segments[0].dirty) == (None, None, None)
 
 
-def test_the_last_sync_is_the_sidecars_time_if_later(window):
-    created = datetime.now(timezone.utc) - timedelta(hours=1)
-    file = window(created=created.isoformat())
-    os.utime(f"{file}.sill", (created.timestamp(), created.timestamp()))
-    assert sidecar.window_file(file).last_sync is None
-    synced = created + timedelta(minutes=5)
-    os.utime(f"{file}.sill", (synced.timestamp(), synced.timestamp()))
-    assert abs(sidecar.window_file(file).last_sync - synced) < timedelta(milliseconds=1)
+@pytest.mark.parametrize(
+    ("after_ns", "synced"),
+    [
+        (0, False),
+        (-345_000_000, False),  # a file system that counts whole seconds
+        (-1_345_000_000, False),  # or two
+        (1, True),
+        (2_000_000, True),
+        (300_000_000_000, True),
+        (-3_000_000, True),  # the kernel takes the time of files from a clock that ticks
+    ],
+)
+def test_any_time_but_that_of_its_creation_is_the_last_sync(after_ns, synced, window):
+    file = window(created="2026-01-02T03:04:05.345Z")
+    created = datetime(2026, 1, 2, 3, 4, 5, 345000, timezone.utc)
+    time_ns = round(created.timestamp() * 1000) * 1_000_000 + after_ns
+    os.utime(f"{file}.sill", ns=(time_ns, time_ns))
+    found = sidecar.window_file(file).last_sync
+    assert (found is not None) == synced
+    if synced:
+        assert found >= created
+        assert abs(found - created) <= timedelta(microseconds=abs(after_ns) / 1000 + 1)
 
 
 def test_a_time_with_z_is_read(window):

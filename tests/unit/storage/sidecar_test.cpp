@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <iomanip>
 #include <iterator>
 #include <regex>
+#include <sstream>
 
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
@@ -111,6 +113,21 @@ TEST(Sidecar, LeavesWhatIsNoFile) {
   EXPECT_EQ(write_sidecar(source, two_ranks, 0600).cause(), Cause::bad_file);
   remove_sidecar(source);
   EXPECT_TRUE(fs::is_directory(folder / "w.sill"));
+}
+
+TEST(Sidecar, HasTheTimeThatItTellsUntilASync) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
+  struct stat found;
+  ASSERT_EQ(::stat((folder / "w.sill").c_str(), &found), 0);
+  std::tm parts{};
+  ::gmtime_r(&found.st_mtim.tv_sec, &parts);
+  std::ostringstream expected;
+  expected << std::put_time(&parts, "%Y-%m-%dT%H:%M:%S.") << std::setw(3) << std::setfill('0')
+           << found.st_mtim.tv_nsec / 1000000 << "Z\"";
+  EXPECT_NE(read_text(folder / "w.sill").find("\"created\": \"" + expected.str()), std::string::npos) << expected.str();
+  EXPECT_EQ(found.st_mtim.tv_nsec % 1000000, 0);
 }
 
 TEST(Sidecar, IsTouchedBySyncs) {
