@@ -21,7 +21,7 @@ RMA = ["sill-rma", "--sizes", "8,4k", "--window-bytes", "64k", "--rounds", "1", 
 
 
 def surroundings(mpi, window: str) -> dict[str, str]:
-    """Open MPI 4's osc/rdma crashes in MPI_Compare_and_swap on the windows it allocates; see DESIGN, section 4."""
+    """Open MPI 4's osc/rdma crashes in MPI_Compare_and_swap on the windows it allocates, also without Sill."""
     return {"OMPI_MCA_osc": "^rdma"} if (mpi.name, window) == ("ompi4", "memory") else {}
 
 
