@@ -203,6 +203,8 @@ def _memory() -> Iterator[Finding]:
         yield Finding(
             "memory", "cgroup limit", WARN if tight else OK, f"{size(limit)} ({path})", advice if tight else ""
         )
+    yield _dirty_pages()
+    yield _swap()
     yield Finding("memory", "page size", OK, size(os.sysconf("SC_PAGE_SIZE")))
     huge = _meminfo("HugePages_Total")
     enabled = _read("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -212,6 +214,30 @@ def _memory() -> Iterator[Finding]:
     found = f"transparent: {mode}, reserved: {huge or 0}"
     # Reserved huge pages are memory that neither windows nor the page cache can use.
     yield Finding("memory", "huge pages", WARN if mode == "never" else OK, found, advice if mode == "never" else "")
+
+
+def _dirty_pages() -> Finding:
+    """How much may be dirty before the kernel holds back who dirties more; bytes count instead of a ratio if set."""
+
+    def number(name: str) -> int:
+        return int((_read(f"/proc/sys/vm/{name}") or "").strip() or -1)
+
+    def show(name: str) -> str:
+        limit = number(f"{name}_bytes")
+        return size(limit) if limit > 0 else f"{number(f'{name}_ratio')} %"
+
+    if number("dirty_ratio") < 0:
+        return Finding("memory", "dirty pages", WARN, "no /proc/sys/vm/dirty_ratio", "look on the host itself")
+    share = number("dirty_bytes") * 100 / (_meminfo("MemTotal") or 1) or number("dirty_ratio")
+    found = f"held back at {show('dirty')} of memory, written out from {show('dirty_background')} on"
+    advice = "what fills windows faster than the device writes is slow early: sysctl vm.dirty_ratio=20, or more"
+    return Finding("memory", "dirty pages", WARN if share < 20 else OK, found, advice if share < 20 else "")
+
+
+def _swap() -> Finding:
+    total = _meminfo("SwapTotal") or 0
+    advice = "what windows have in memory may go there, and is slow then; for measurements: swapoff -a"
+    return Finding("memory", "swap", WARN if total else OK, size(total) if total else "none", advice if total else "")
 
 
 def _kernel() -> Iterator[Finding]:

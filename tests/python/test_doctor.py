@@ -27,6 +27,7 @@ def test_every_item_is_there(findings, tmp_path):
     expected = {("MPI", mpi.name) for mpi in MPIS} | {("Sill", f"libsill-{mpi.family}") for mpi in MPIS}
     expected |= {("file system", str(tmp_path)), ("limits", "file size"), ("limits", "open files")}
     expected |= {("memory", "/dev/shm"), ("memory", "cgroup limit"), ("memory", "huge pages"), ("memory", "page size")}
+    expected |= {("memory", "dirty pages"), ("memory", "swap")}
     expected |= {("kernel", "io_uring"), ("kernel", "cachestat")}
     assert expected <= set(findings)
 
@@ -105,6 +106,30 @@ def test_cgroup_limits_are_found(tmp_path, monkeypatch):
         }
         monkeypatch.setattr(doctor, "_read", texts.get)
         assert doctor._cgroup_limit() == (1 << 30, f"{root}/a")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "count", "swap", "verdicts", "found"),
+    [
+        ("20", "0", "0", ("ok", "ok"), "held back at 20 % of memory, written out from 10 % on"),
+        ("80", "0", "4", ("ok", "warn"), "held back at 80 % of memory, written out from 10 % on"),
+        ("5", "0", "0", ("warn", "ok"), "held back at 5 % of memory, written out from 10 % on"),
+        ("0", "104857600", "0", ("warn", "ok"), "held back at 100 MiB of memory, written out from 10 % on"),
+        ("0", "943718400", "0", ("ok", "ok"), "held back at 900 MiB of memory, written out from 10 % on"),
+    ],
+)
+def test_what_slows_down_filling_windows_is_named(ratio, count, swap, verdicts, found, monkeypatch):
+    texts = {
+        "/proc/meminfo": f"MemTotal:  1048576 kB\nSwapTotal:  {swap} kB\n",
+        "/proc/sys/vm/dirty_ratio": f"{ratio}\n",
+        "/proc/sys/vm/dirty_bytes": f"{count}\n",
+        "/proc/sys/vm/dirty_background_ratio": "10\n",
+        "/proc/sys/vm/dirty_background_bytes": "0\n",
+    }
+    monkeypatch.setattr(doctor, "_read", texts.get)
+    dirty, swapping = doctor._dirty_pages(), doctor._swap()
+    assert (dirty.verdict, swapping.verdict) == verdicts
+    assert dirty.found == found
 
 
 def test_a_small_limit_of_files_is_warned_of(stand_ins, harness_environment):
