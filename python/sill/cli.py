@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -16,8 +17,8 @@ from rich.text import Text
 
 from . import __version__, doctor, hint_table, launchers, model_cli, run, sidecar, stage, topo, topology
 from .bench.cli import app as bench
-from .errors import SillError
-from .terminal import plain_table, print_table
+from .errors import SillError, reason
+from .terminal import Output, OutputError, open_closed_streams, plain_table, print_table
 from .text import ago, ranges, size
 
 # The exceptions of click, which newer releases of typer bring along under another name.
@@ -162,7 +163,12 @@ def _topo(
         return
     options = [*(["--json"] if as_json else []), *(["--method", method] if method else [])]
     options += ["--draw", os.path.abspath(draw)] if draw else []
-    run.execute(topo.ranks_command([*options, "--", *folders], ranks, mpiexec))
+    command = topo.ranks_command([*options, "--", *folders], ranks, mpiexec)
+    if ranks is None and mpiexec is None:  # this process is a rank
+        run.execute(command)
+    if draw is not None:
+        topo.check_drawing(draw)
+    raise typer.Exit(run.relay(command))
 
 
 @app.command("ls", epilog="Example: sill ls -r /scratch/me")
@@ -258,27 +264,34 @@ def _coarray_facts(coarray: sidecar.Coarray | None) -> list[tuple[str, str]]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; every error is one line that says what to do next."""
     words = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    open_closed_streams()
+    with contextlib.redirect_stdout(Output(sys.stdout)):
+        code, text = _outcome(words)
+    if text:
+        _complain(text)
+    return code
+
+
+def _outcome(words: list[str]) -> tuple[int, str]:
+    """Exit code of a command line, and what is said on standard error."""
     command = typer.main.get_command(app)
     try:
         result = command.main(args=words, prog_name="sill", standalone_mode=False)
         sys.stdout.flush()
-        return result if isinstance(result, int) else 0
+        return result if isinstance(result, int) else 0, ""
     except SillError as error:
-        code, text = error.exit_code, str(error)
+        return error.exit_code, str(error)
     except _ClickException as error:
         where = f"sill {words[0]}" if words[0] in command.commands else "sill"
-        code, text = error.exit_code, f"{error.format_message().rstrip('.')}: see {where} --help"
+        return error.exit_code, f"{error.format_message().rstrip('.')}: see {where} --help"
     except (typer.Abort, KeyboardInterrupt):
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not write to it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return 130, ""
+    except OutputError as failed:
+        # Whoever read our output has seen enough; or nobody can.
+        seen_enough = isinstance(failed.error, BrokenPipeError)
+        return (141, "") if seen_enough else (1, f"standard output: {failed.error.strerror}")
     except OSError as error:
-        named = f"{error.filename}: " if error.filename else ""
-        code, text = 1, f"{named}{error.strerror}; check the path and who may read it"
-    _complain(text)
-    return code
+        return 1, f"{reason(error)}; check the path and who may read it"
 
 
 def _complain(text: str) -> None:

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from . import mpis
+from . import mpis, programs
 from .errors import SillError
 
 # What launchers leave in the environment of the ranks they start.
@@ -16,6 +16,14 @@ _RANK_VARIABLES = {"ompi": ("OMPI_COMM_WORLD_SIZE",), "mpich": ("PMI_SIZE", "HYD
 _ANY_RANK_VARIABLES = ("PMIX_RANK", "PALS_RANKID", "FLUX_TASK_RANK")
 # The programs of a launcher that are parents of its ranks.
 _PARENTS = ("hydra", "mpiexec", "mpirun", "orted", "orterun", "prted", "prte", "prun", "prterun")
+
+
+def words_of(mpiexec: str | None) -> list[str]:
+    """The launcher that --mpiexec names, which must be there, and its options; empty where none is named."""
+    words = programs.split(mpiexec, "--mpiexec") if mpiexec else []
+    if words and shutil.which(words[0]) is None:
+        raise SillError(f"{words[0]}: no such launcher; give its path with --mpiexec", 127)
+    return words
 
 
 def known_with(launcher: str | None) -> list[mpis.Mpi]:

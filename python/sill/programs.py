@@ -26,6 +26,14 @@ class Program:
     coarrays: str | None = None  # "shared" or "static", as elf.coarrays() says
 
 
+def split(text: str, option: str) -> list[str]:
+    """The words of a command line that an option gives, as the shell would see them."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise SillError(f"{option} {text}: {error}; write it as for the shell", 2) from error
+
+
 def find(name: str) -> Program:
     """Look at a program as the shell would find it, or in the current folder; one clear error if it can't be run."""
     path = shutil.which(name) or (os.path.abspath(name) if os.path.isfile(name) else None)

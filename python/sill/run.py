@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from . import launchers, libraries, mpi4py_wheel, mpis, programs
 from .errors import SillError
+from .signals import unwound_by_signals
 
 
 def command(
@@ -27,9 +28,7 @@ def command(
     program alone gets LD_PRELOAD, from `env` behind the launcher, which works on every node and with every launcher.
     """
     target = programs.find(program[0])
-    launcher = shlex.split(mpiexec) if mpiexec else []
-    if launcher and shutil.which(launcher[0]) is None:
-        raise SillError(f"{launcher[0]}: no such launcher; give its path with --mpiexec", 127)
+    launcher = launchers.words_of(mpiexec)
     known = launchers.known_with(launcher[0] if launcher else None)
     direct = ranks is None and not launcher
     family = _family(target, launcher, known, direct)
@@ -54,6 +53,24 @@ def execute(command: Sequence[str]) -> NoReturn:
         os.execvp(command[0], command)
     except OSError as error:
         raise SillError(f"{command[0]}: {error.strerror}; name a launcher with --mpiexec", 126) from error
+
+
+def relay(command: Sequence[str]) -> int:
+    """Run that command and write what it prints; its exit code.
+
+    A launcher takes no notice of an output that can't be written to, so what it prints comes by us.
+    """
+    sys.stdout.flush()
+    with unwound_by_signals():
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace")
+        try:
+            output, _ = process.communicate()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+    print(output, end="")
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
 def make_store(store: str) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -22,9 +20,7 @@ _SONAMES = {"mpich": "libmpi.so.12", "ompi": "libmpi.so.40", "mpiabi": "libmpi_a
 
 def ranks_command(options: Sequence[str], ranks: int | None, mpiexec: str | None) -> list[str]:
     """The command line that asks on every rank; below a launcher (neither is given) it is that of this very rank."""
-    words = shlex.split(mpiexec) if mpiexec else []
-    if words and shutil.which(words[0]) is None:
-        raise SillError(f"{words[0]}: no such launcher; give its path with --mpiexec", 127)
+    words = launchers.words_of(mpiexec)
     known = launchers.known_with(words[0] if words else None)
     if not words and ranks is not None:
         words = [_usual_launcher(known)]
@@ -43,6 +39,15 @@ def ranks_command(options: Sequence[str], ranks: int | None, mpiexec: str | None
     assignments = [f"{key}={value}" for key, value in settings.items()]
     python = [sys.executable, "-m", "sill.topo_ranks", "--family", family]
     return [*words, *count, "env", *assignments, *python, *options]
+
+
+def check_drawing(file: str) -> None:
+    """Whether a picture can be made there, before any rank starts."""
+    folder = os.path.dirname(os.path.abspath(file))
+    if not os.path.isdir(folder):
+        raise SillError(f"--draw {file}: there is no folder {folder}; make it, or name another one")
+    if os.path.isdir(file) or not os.access(file if os.path.exists(file) else folder, os.W_OK):
+        raise SillError(f"--draw {file}: can't be written; name another file")
 
 
 def show(found: Topology, as_json: bool, drawing: str | None) -> None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from . import native, topology
-from .errors import SillError
+from .errors import SillError, reason
 
 _METHODS = ("auto", "exhaustive", "heuristic", "fingerprint")  # in the order of SILL_SPLIT_...
 
@@ -158,7 +158,8 @@ def main() -> int:
 
             topo.show(found, options.json, options.draw)
     except (SillError, OSError) as error:
-        print(f"sill: {' '.join(str(error).split())}", file=sys.stderr)
+        text = reason(error) if isinstance(error, OSError) else str(error)
+        print(f"sill: {' '.join(text.split())}", file=sys.stderr)
         return 1
     return 0
 

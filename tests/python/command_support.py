@@ -11,7 +11,7 @@ import launching
 import pytest
 from launching import BUILD, ROOT, mpis
 
-__all__ = ["BUILD", "EVERY_MPI", "MPIS", "PROGRAM", "ROOT", "launcher", "mpis", "run_job"]
+__all__ = ["BUILD", "EVERY_MPI", "MPIS", "PROGRAM", "ROOT", "SAYING_LAUNCHER", "launcher", "mpis", "run_job"]
 
 # Tests of the command compile programs of their own.
 MPIS = [mpi for mpi in launching.MPIS if mpi.cc]
@@ -33,6 +33,9 @@ def launcher(mpi: mpis.Mpi) -> str:
     """What --mpiexec gets: more ranks than cores are fine."""
     return shlex.join([mpi.mpiexec, *mpi.oversubscribe])
 
+
+# A launcher of MPICH's kind that starts nothing, says how it was called, and takes no notice of its output.
+SAYING_LAUNCHER = '#!/bin/sh\necho HYDRA "$@"\nexit 3\n'
 
 # Says what a rank sees: who is preloaded, which rules there are, its arguments; exits as told.
 PROGRAM = r"""

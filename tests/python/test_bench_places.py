@@ -14,6 +14,7 @@ from bench_support import MEMORY_AND_STORAGE, fake_target, load
 from sill import SillError
 from sill.bench import devices, results, runner, schema
 from sill.bench.model import Place
+from sill.signals import unwound_by_signals
 
 MIB = 1 << 20
 PLACES = """
@@ -74,7 +75,11 @@ def seconds_to_write(path: Path, size: int) -> float:
 
 def test_a_signal_that_ends_a_run_takes_the_devices_away(tmp_path):
     with contextlib.suppress(SillError):
-        with pytest.raises(SystemExit), devices.places([Place("near", 64 * MIB, 8 * MIB, 1)], {}, tmp_path):
+        with (
+            pytest.raises(SystemExit),
+            unwound_by_signals(),
+            devices.places([Place("near", 64 * MIB, 8 * MIB, 1)], {}, tmp_path),
+        ):
             signal.raise_signal(signal.SIGTERM)
         assert str(tmp_path) not in devices_in_use()
         assert list(tmp_path.iterdir()) == []

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from bench_support import LAUNCHER, MEMORY_AND_STORAGE, PROGRAM, executable, fake_target, load, measure
 from command_support import BUILD, MPIS, ROOT
+from launching import TIMEOUT_S, Job
 from sill import SillError
 from sill.bench import limits, places, results, runner, scenario, schema, words
 from sill.bench.model import Text
@@ -375,6 +379,32 @@ def test_a_failure_is_exit_code_1_and_so_is_a_missed_goal_with_strict(tmp_path, 
     done = bench("run", tmp_path / "fake.toml", "--set", "fail=this", "--repetitions", "1")
     assert done.returncode == 1
     assert "NOT MEASURED: " in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_ends_the_job_and_what_it_made(number, tmp_path, harness_environment, stand_ins):
+    """A batch system sends SIGTERM, a closed terminal SIGHUP; nobody else ends what a run has started."""
+    load(tmp_path, MEMORY_AND_STORAGE)
+    os.mkfifo(tmp_path / "started")
+    waits = f"#!/bin/sh\necho $$ >{tmp_path}/started\nexec tail -f /dev/null\n"
+    executable(tmp_path / "build" / "bin" / MPIS[0].name / "fake", waits)
+    (tmp_path / "build" / "lib").symlink_to(stand_ins)
+    launcher = executable(tmp_path / "launch", LAUNCHER)
+    words = ["bench", "run", tmp_path / "fake.toml", "--build", tmp_path / "build", "--mpiexec", launcher]
+    words += ["--results", tmp_path / "r", "--store", tmp_path / "s"]
+    # Whoever runs the tests may ignore a signal (nohup), and the command would, too.
+    command = ["env", "--default-signal", sys.executable, "-m", "sill", *map(str, words)]
+    with Job(command, harness_environment) as job:
+        started = os.open(tmp_path / "started", os.O_RDONLY | os.O_NONBLOCK)
+        assert select.select([started], [], [], TIMEOUT_S)[0], job.finish(timeout=0).text()
+        pid = int(os.read(started, 99))
+        os.close(started)
+        job.process.send_signal(number)
+        outcome = job.finish()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    assert outcome.code == 128 + number, outcome.text()
+    assert list((tmp_path / "s").iterdir()) == []
 
 
 def test_list_names_every_scenario(bench):

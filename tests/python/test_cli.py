@@ -10,7 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from command_support import ROOT
+from bench_support import executable
+from command_support import ROOT, SAYING_LAUNCHER
+from sill import cli
 
 COMMANDS = ("run", "preload", "hints", "doctor", "topo", "ls", "show", "model", "stage-out", "stage-in", "bench")
 
@@ -55,6 +57,60 @@ def test_wrong_usage_is_one_line_that_names_the_help(arguments, help_of, sill):
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1
     assert f"see {help_of} --help" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "-n", "2", "--mpiexec", "'x", "--", "true"],
+        ["topo", "--mpiexec", "'x", "/tmp"],
+        ["stage-out", "--mpiexec", "'x", "near", "file"],
+        ["bench", "run", "rma", "--mpiexec", "'x"],
+        ["bench", "run", "out-of-core", "--command", "competitor='x"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_command_line_that_no_shell_takes_is_one_line(arguments, sill):
+    result = sill(*arguments)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "'x: No closing quotation" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["hints"], ["hints", "--json"], ["doctor", "DIR"], ["topo", "DIR"], ["ls", "DIR"],
+     ["model"], ["bench", "list"], ["run", "--dry-run", "--", "sh"],
+     ["topo", "-n", "1", "--mpiexec", "LAUNCHER", "DIR"]],
+    ids="-".join,
+)  # fmt: skip
+def test_output_that_cannot_be_written_is_an_error(arguments, harness_environment, monkeypatch, capfd, tmp_path):
+    """Said once, and not again when Python ends, which would flush once more."""
+    names = {"DIR": str(tmp_path), "LAUNCHER": str(executable(tmp_path / "launch", SAYING_LAUNCHER))}
+    for key, value in harness_environment.items():
+        monkeypatch.setenv(key, value)
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert cli.main([names.get(word, word) for word in arguments]) == 1
+        full.flush()
+    assert capfd.readouterr().err == "sill: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
+def test_a_closed_output_is_an_error_where_something_is_said(closed, harness_environment):
+    command = f"{sys.executable} -m sill --version {closed}"
+    result = subprocess.run(["sh", "-c", command], env=harness_environment, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (1, "sill: standard output: Bad file descriptor\n")
+
+
+def test_a_program_gets_its_output_closed_as_the_command_had_it(harness_environment):
+    """What the program opens first must not be taken for its output, nor an error line go where the output goes."""
+    command = f"{sys.executable} -m sill run -- sh -c 'test -e /proc/$$/fd/1 || exit 7' >&-"
+    environment = {**harness_environment, "PMI_SIZE": "1"}
+    assert subprocess.run(["sh", "-c", command], env=environment, timeout=60, check=False).returncode == 7
+    command = f"{sys.executable} -m sill nothing 2>&-"
+    result = subprocess.run(["sh", "-c", command], env=harness_environment, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout) == (2, "")
 
 
 def test_hints_list_the_whole_table(sill, tmp_path):

@@ -10,7 +10,8 @@ import sys
 
 import disks
 import pytest
-from command_support import BUILD, EVERY_MPI, MPIS, launcher, run_job
+from bench_support import executable
+from command_support import BUILD, EVERY_MPI, MPIS, SAYING_LAUNCHER, launcher, run_job
 from sill import launchers, native, topo_draw, topo_view
 from sill.terminal import print_table
 from sill.topology import Cost, Directory, Group, Node, Topology
@@ -99,6 +100,21 @@ def test_a_method_is_for_ranks(topo, tmp_path):
     result = topo("--method", "auto", tmp_path)
     assert result.returncode == 1
     assert "-n" in result.stderr
+
+
+def test_what_a_launcher_prints_and_returns_is_the_commands(topo, tmp_path):
+    result = topo("-n", 2, "--mpiexec", executable(tmp_path / "launch", SAYING_LAUNCHER), tmp_path)
+    assert result.returncode == 3
+    assert result.stdout.startswith("HYDRA -n 2 env ")
+
+
+@pytest.mark.parametrize("place", ["/nope/x.png", "FOLDER"])
+def test_a_picture_that_cannot_be_written_is_said_before_ranks_start(place, topo, tmp_path):
+    start = ["-n", 2, "--mpiexec", executable(tmp_path / "launch", SAYING_LAUNCHER)]
+    result = topo(*start, "--draw", tmp_path if place == "FOLDER" else place, tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.count("\n") == 1
+    assert "--draw" in result.stderr
 
 
 def test_libraries_without_the_function_are_named(sill, stand_ins, tmp_path):

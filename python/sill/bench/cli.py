@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Optional
 
 import typer
 
+from .. import programs
 from ..errors import SillError
+from ..signals import unwound_by_signals
 from ..terminal import plain_table, print_table
 
 app = typer.Typer(
@@ -69,7 +70,7 @@ def _run(
     from . import devices, places, runner, scenario
 
     names = list(places.scenario_files()) if names == ["all"] else names
-    own = {name: shlex.split(command) for name, command in _pairs(commands, "--command").items()}
+    own = {name: programs.split(text, "--command") for name, text in _pairs(commands, "--command").items()}
     loaded = [
         scenario.load(name, quick, repetitions, _numbers(ranks), own, _pairs(parameters, "--set")) for name in names
     ]
@@ -79,21 +80,22 @@ def _run(
     _check_places(given, loaded)
     found = places.targets(mpi or [], build, mpiexec, [s.program for s in loaded if s.program])
     folder, options = results or places.results_folder(), {"quick": quick, "null": null, "mpiexec": mpiexec}
+    base = (store or places.store_folder(build)).absolute()
     bad = False
-    for s in loaded:
-        # Coarray programs are there for those MPIs only that OpenCoarrays is installed for.
-        able = found if mpi else [t for t in found if not s.program or t.program(s.program)] or found
-        chosen = able if s.every_mpi or mpi else [places.preferred(able)]
-        base = (store or places.store_folder(build)).absolute()
-        try:
-            with devices.places(s.places, given, base) as made:
-                own_store = next((Path(place.path) for place in made if place.name == "store"), base)
-                bad |= _run_one(s, chosen, own_store, made, folder, options, strict)
-        except SillError as error:
-            if len(loaded) == 1:
-                raise
-            print(f"NOT MEASURED: {s.name}: {error}\n", flush=True)
-            bad = True
+    with unwound_by_signals():
+        for s in loaded:
+            # Coarray programs are there for those MPIs only that OpenCoarrays is installed for.
+            able = found if mpi else [t for t in found if not s.program or t.program(s.program)] or found
+            chosen = able if s.every_mpi or mpi else [places.preferred(able)]
+            try:
+                with devices.places(s.places, given, base) as made:
+                    own_store = next((Path(place.path) for place in made if place.name == "store"), base)
+                    bad |= _run_one(s, chosen, own_store, made, folder, options, strict)
+            except SillError as error:
+                if len(loaded) == 1:
+                    raise
+                print(f"NOT MEASURED: {s.name}: {error}\n", flush=True)
+                bad = True
     if bad:
         raise typer.Exit(1)
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,27 +45,18 @@ class Made:
 
 @contextlib.contextmanager
 def places(wanted: Sequence[Place], given: dict[str, str], base: Path) -> Iterator[list[Made]]:
-    """All places of a scenario: the folders that the user gave, and for the others devices with images below `base`."""
+    """All places of a scenario: the folders that the user gave, and for the others devices with images below `base`.
+
+    Devices and throttles outlive a process that just ends: to be called with unwound_by_signals().
+    """
     with contextlib.ExitStack() as stack:
         made = []
-        if any(place.name not in given for place in wanted):
-            stack.enter_context(_unwound_by_sigterm())
         for place in wanted:
             if place.name in given:
                 made.append(Made(place.name, given[place.name], GIVEN, 0, 1))
             else:
                 made.append(stack.enter_context(_device_place(place, base)))
         yield made
-
-
-@contextlib.contextmanager
-def _unwound_by_sigterm() -> Iterator[None]:
-    """Devices and throttles outlive a process that just ends; so SIGTERM is an exception here."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 import sysconfig
@@ -102,7 +101,7 @@ def targets(names: Sequence[str], build: Path | None, mpiexec: str | None, neede
     `mpiexec` is the user's launcher with its options; then there is one target.
     """
     build = build.resolve() if build else build_folder()
-    words = shlex.split(mpiexec) if mpiexec else []
+    words = launchers.words_of(mpiexec)
     known = launchers.known_with(words[0] if words else None)
     built = _built(build / "bin", build / "lib", known) if build else _installed_for_each(known)
     if words:
@@ -174,8 +173,6 @@ def _own_launcher(
     launcher: list[str], names: Sequence[str], built: dict[str, Target], known: list[mpis.Mpi], needed: Sequence[str]
 ) -> Target:
     """The target of --mpiexec: its MPI is the one named, or the launcher's, or that of the installed programs."""
-    if not launcher or shutil.which(launcher[0]) is None:
-        raise SillError(f"{' '.join(launcher)}: no such launcher; give its path with --mpiexec", 127)
     if len(names) > 1:
         raise SillError("--mpiexec goes with one --mpi; name one", 2)
     own = launchers.mpi_of(launcher[0], known)

@@ -1,0 +1,32 @@
+"""What a signal does to a command that has something to clean up."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)  # SIGINT is an exception already
+
+
+@contextlib.contextmanager
+def unwound_by_signals() -> Iterator[None]:
+    """Where a batch system's SIGTERM, or a closed terminal's SIGHUP, is an exception, so that what was started is ended
+    and what was made is removed. The first one counts; one that the caller ignores (nohup) stays ignored."""
+    before = {number: signal.getsignal(number) for number in _ENDING}
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
