@@ -134,6 +134,24 @@ def choose(family: str, library: str | None, known: list[mpis.Mpi]) -> str:
     raise SillError(f"no launcher for programs of the {family} family found: name one with --mpiexec CMD")
 
 
+def check_fit(launcher: str, program: programs.Program, known: list[mpis.Mpi]) -> None:
+    """Refuse a launcher that is known to belong to another MPI family than a program: its ranks would be alone."""
+    own = mpi_of(launcher, known)
+    if own is None:
+        return
+    path = os.path.realpath(own.mpiexec or "")
+    served = {mpi.family for mpi in known if mpi.mpiexec and os.path.realpath(mpi.mpiexec) == path} | {own.family}
+    # MPICH's launcher serves both of its ABIs.
+    if program.family in served or (program.family == "mpiabi" and "mpich" in served):
+        return
+    fitting = choose(program.family, program.library, known)
+    raise SillError(
+        f"{program.path} belongs to the {program.family} family ({program.library or 'its library was not found'}), "
+        f"{launcher} to {own.name} {own.version} in {own.prefix}: its ranks would not find each other; leave out "
+        f"--mpiexec, or give {fitting}"
+    )
+
+
 def on_path() -> str | None:
     """The launcher a user would get: mpiexec, else mpirun."""
     return shutil.which("mpiexec") or shutil.which("mpirun")

@@ -1,4 +1,4 @@
-"""What Sill's library knows, asked through ctypes: the structures of sill.h, and the one call that needs no MPI."""
+"""What Sill's library knows, asked through ctypes: the structures of sill.h, and the calls that need no MPI."""
 
 from __future__ import annotations
 
@@ -70,11 +70,22 @@ class StoreInfo(ctypes.Structure):
 
 def query(path: str | os.PathLike) -> Store:
     """Describe the store under a file, directory or block device, which must exist."""
-    library = _any_library()
+    library = _any_library("sill_store_query")
     info = StoreInfo()
     if library.sill_store_query(os.fsencode(path), ctypes.byref(info)) != 0:
         raise SillError(f"{error_text(library)}; check the path and who may reach it")
     return info.store()
+
+
+def check_rule(rule: str) -> None:
+    """Check a value of SILL_WINDOWS, and sill.toml, as a window would. Nothing where no library can be loaded, as on a
+    node without the MPI library of the only one: there the program's windows are the first that can tell."""
+    try:
+        library = _any_library("sill_check_rule")
+    except SillError:
+        return
+    if library.sill_check_rule(os.fsencode(rule)) != 0:
+        raise SillError(f"{error_text(library)}; see: sill hints")
 
 
 def error_text(library: ctypes.CDLL) -> str:
@@ -83,17 +94,18 @@ def error_text(library: ctypes.CDLL) -> str:
     return os.fsdecode(library.sill_error_string())
 
 
-def _any_library() -> ctypes.CDLL:
-    """A library of any family, for what needs no MPI; Open MPI's last, for it brings an MPI library with it."""
+def _any_library(function: str) -> ctypes.CDLL:
+    """A library of any family that has this function, which needs no MPI; Open MPI's last, for it brings an MPI library
+    with it."""
     found = libraries.installed()
-    return _load(libraries.library(next((f for f in ("mpich", "mpiabi", "ompi") if f in found), "mpich")))
+    return _load(libraries.library(next((f for f in ("mpich", "mpiabi", "ompi") if f in found), "mpich")), function)
 
 
 @cache
-def _load(path: Path) -> ctypes.CDLL:
+def _load(path: Path, function: str) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(path))
-        library.sill_store_query  # noqa: B018
+        getattr(library, function)
     except (OSError, AttributeError) as error:
         raise SillError(f"{path} can't be used: {error}; build or install Sill anew") from error
     return library

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from . import elf, mpi4py_wheel
@@ -12,6 +13,7 @@ from .errors import SillError
 
 # Scripts that name scripts that name scripts: Linux itself stops at four.
 _DEPTH = 4
+_LARGEST_SCRIPT = 1 << 16  # characters of it that are looked at
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,81 @@ def find(name: str) -> Program:
         raise SillError(f"{name}: no such program; give its path, e.g. ./{os.path.basename(name)}", 127)
     if not os.access(path, os.X_OK):
         raise SillError(f"{name}: not executable; make it so with: chmod +x {shlex.quote(name)}", 126)
-    interpreter = _interpreter(path)
+    return _described(path, _interpreter(path), name)
+
+
+def behind(program: Program, arguments: Sequence[str]) -> Program:
+    """What runs in the end where `program` has no MPI of its own: the MPI program that it names, else the first Python
+    that it names; `program` itself where it names none, or programs of several families.
+
+    Wrappers (env, timeout, taskset, strace, gdb --args) name what they start among their arguments, shells in the text
+    behind -c or in a script. What a shell would have to expand isn't seen.
+    """
+    if program.family or program.python:
+        return program
+    named = list(_named(program, arguments, set(), _DEPTH))
+    found = [one for path, interpreter in named if (one := _with_mpi(path, interpreter))]
+    if found:
+        return found[0] if len({one.family for one in found}) == 1 else program
+    pythons = [(path, interpreter) for path, interpreter in named if _is_python(interpreter)]
+    return _described(*pythons[0], pythons[0][0]) if pythons else program
+
+
+def _named(program: Program, arguments: Sequence[str], seen: set[str], depth: int) -> Iterator[tuple[str, str]]:
+    """Path and interpreter of each program that may be started: those in the text of a script, then the arguments."""
+    for word in [*_script_words(program), *_shell_words(arguments)]:
+        path = shutil.which(word)
+        if path is None or path in seen:
+            continue
+        seen.add(path)
+        try:
+            interpreter = _interpreter(path)
+        except SillError:
+            continue
+        yield path, interpreter
+        if depth > 1 and interpreter != path:
+            yield from _named(Program(path, interpreter), (), seen, depth - 1)
+
+
+def _script_words(program: Program) -> Iterator[str]:
+    """The words of a shell script; none for other programs."""
+    script = program.path != program.interpreter or not elf.is_elf(program.path)
+    if script and not _is_python(program.interpreter):
+        with open(program.path, errors="replace") as file:
+            yield from _shell_words(file.read(_LARGEST_SCRIPT).splitlines())
+
+
+def _shell_words(texts: Iterable[str]) -> Iterator[str]:
+    """The words of lines as a shell has them, without its operators."""
+    for text in texts:
+        lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        try:
+            words = list(lexer)
+        except ValueError:  # a quotation that goes on in the next line
+            words = text.split()
+        yield from (word for word in words if not word.startswith("-"))
+
+
+def _with_mpi(path: str, interpreter: str) -> Program | None:
+    """A program if it has an MPI of its own and can be preloaded for."""
+    try:
+        family, library = _mpi_of_elf(interpreter, path)
+    except (SillError, OSError):
+        return None
+    return Program(path, interpreter, family, library, coarrays=elf.coarrays(interpreter)) if family else None
+
+
+def _described(path: str, interpreter: str, name: str) -> Program:
     family, library = _mpi_of_elf(interpreter, name)
-    if family is None and os.path.basename(os.path.realpath(interpreter)).startswith(("python", "pypy")):
+    if family is None and _is_python(interpreter):
         module = mpi4py_wheel.inspect(interpreter)
         return Program(path, interpreter, module.family, module.library, module)
     return Program(path, interpreter, family, library, coarrays=elf.coarrays(interpreter) if family else None)
+
+
+def _is_python(interpreter: str) -> bool:
+    return os.path.basename(os.path.realpath(interpreter)).startswith(("python", "pypy"))
 
 
 def _interpreter(path: str) -> str:

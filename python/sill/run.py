@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from . import launchers, libraries, mpi4py_wheel, mpis, programs
+from . import launchers, libraries, mpi4py_wheel, mpis, native, programs
 from .errors import SillError
 from .signals import unwound_by_signals
 
@@ -27,21 +28,25 @@ def command(
     Without `ranks` and `mpiexec` there is no launcher: the program runs as it is, for use below srun or mpiexec. The
     program alone gets LD_PRELOAD, from `env` behind the launcher, which works on every node and with every launcher.
     """
-    target = programs.find(program[0])
+    start = programs.find(program[0])
+    target = programs.behind(start, program[1:])
     launcher = launchers.words_of(mpiexec)
     known = launchers.known_with(launcher[0] if launcher else None)
     direct = ranks is None and not launcher
+    if launcher and target.family:
+        launchers.check_fit(launcher[0], target, known)
     family = _family(target, launcher, known, direct)
     if not launcher and not direct:
         launcher = [launchers.choose(family, target.library, known)]
     count = ["-n", str(ranks)] if ranks is not None else []
     settings = program_environment(family, windows, store, os.environ, _front(target, os.environ))
+    _check_rule(settings.get("SILL_WINDOWS", ""), windows, store)
     if target.python:
         first = launchers.mpi_of(launcher[0] if launcher else launchers.on_path() or "mpiexec", known)
         settings.update(mpi4py_wheel.settings(target.python, family, [*([first] if first else []), *known]))
         settings["LD_PRELOAD"] += _libmpi_behind(family, target.library or settings.get("MPI4PY_LIBMPI"))
     # A name found on $PATH stays a name: other nodes may have it elsewhere.
-    name = program[0] if shutil.which(program[0]) else target.path
+    name = program[0] if shutil.which(program[0]) else start.path
     assignments = [f"{key}={value}" for key, value in settings.items()]
     return [*launcher, *count, "env", *assignments, name, *program[1:]]
 
@@ -74,19 +79,25 @@ def relay(command: Sequence[str]) -> int:
 
 
 def make_store(store: str) -> None:
-    """Make the folder of `sill run --store`, if it isn't there."""
+    """Make the folder of `sill run --store`, if it isn't there, and see that it can be used."""
     folder = os.path.abspath(store)
+    for part in (folder, *map(str, Path(folder).parents)):
+        if os.path.islink(part) and not os.path.exists(part):
+            raise SillError(f"{part}: a link to {os.readlink(part)}, which isn't there; make that, or remove the link")
     try:
         os.makedirs(folder, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
-        raise SillError(f"{folder}: {error.strerror}; choose a folder for --store that you may write to") from error
+        why = "not a folder" if isinstance(error, FileExistsError) else error.strerror
+        raise SillError(f"{folder}: {why}; choose a folder for --store that you may write to") from error
 
 
 def preload_library(program: str | None = None) -> Path:
     """The library to preload for a program, or for what the launcher of this environment runs."""
     known = mpis.find()
     if program is not None:
-        target = programs.find(program)
+        target = programs.behind(programs.find(program), ())
         return libraries.library(_family(target, [], known, direct=True), _front(target, os.environ))
     family = launchers.family_of_surroundings(os.environ)
     if family is None and (launcher := launchers.on_path()):
@@ -169,9 +180,21 @@ def _rule(windows: str | None, store: str | None) -> str | None:
         return windows
     if windows and "storage_alloc_filename" in windows:
         raise SillError("--store and a storage_alloc_filename in --windows both name the files: give one of them")
+    if not store or store.startswith("-"):
+        raise SillError(f"--store '{store}': no name of a folder (an unset variable?); one with a dash is ./-NAME", 2)
     folder = os.path.abspath(store)
     if any("=" in part for part in folder.split(",")[1:]):
         raise SillError(f"{folder}: a rule can't name a folder with '=' after a comma; use another folder")
     name = folder.replace("%", "%%")
     rule = f"alloc_type=storage,storage_alloc_filename={name}/w%w.r%r"
     return f"{rule},{windows}" if windows else rule
+
+
+def _check_rule(rule: str, windows: str | None, store: str | None) -> None:
+    """What a rank would say of a rule, before any is started; in the words of the options that it is made of."""
+    given = [*(["--store"] if store is not None else []), *([f"--windows {windows}"] if windows is not None else [])]
+    try:
+        native.check_rule(rule)
+    except SillError as error:
+        text = str(error)
+        raise SillError(text.replace("SILL_WINDOWS:", f"{' with '.join(given)}:", 1) if given else text) from error

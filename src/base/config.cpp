@@ -51,16 +51,16 @@ Result<std::string> default_toml(const std::string& path) {
   return read_text(path);
 }
 
-Result<HintPairs> rules_from_environment() {
+}  // namespace
+
+Result<HintPairs> rules_with(const std::string& variable) {
   const std::string chosen = environment("SILL_CONFIG");
   const std::string path = chosen.empty() ? default_toml_path() : chosen;
   const Result<std::string> text = chosen.empty() ? default_toml(path) : read_text(path);
   if (!text.ok())
     return Status(text.status().cause(), (chosen.empty() ? "" : "SILL_CONFIG: ") + text.status().message());
-  return read_rules(environment("SILL_WINDOWS"), text.value(), path);
+  return read_rules(variable, text.value(), path);
 }
-
-}  // namespace
 
 Result<HintPairs> read_rules(const std::string& variable, const std::string& toml_text, const std::string& toml_path) {
   Result<HintPairs> file = parse_toml_rules(toml_text, toml_path);
@@ -80,7 +80,7 @@ Result<HintPairs> read_rules(const std::string& variable, const std::string& tom
 }
 
 const Result<HintPairs>& window_rules() {
-  static const Result<HintPairs> rules = rules_from_environment();
+  static const Result<HintPairs> rules = rules_with(environment("SILL_WINDOWS"));
   return rules;
 }
 

@@ -12,6 +12,9 @@ namespace sill {
 // current folder. Read once; a bad rule is the same error each time. Empty when there are no rules.
 const Result<HintPairs>& window_rules();
 
+// The same with another value of SILL_WINDOWS, read anew.
+Result<HintPairs> rules_with(const std::string& variable);
+
 // The same, read anew from given texts (toml_path for the message only).
 Result<HintPairs> read_rules(const std::string& variable, const std::string& toml_text, const std::string& toml_path);
 

@@ -1,6 +1,7 @@
 // The functions of sill.h.
 #include "sill/sill.h"
 
+#include "base/config.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
 #include "pmpi/entry.hpp"
@@ -77,6 +78,13 @@ SILL_EXPORT int sill_split_get_stats(sill_split_stats* stats) {
             operations.removes,
             static_cast<std::uint64_t>(report->time.count())};
   return MPI_SUCCESS;
+}
+
+SILL_EXPORT int sill_check_rule(const char* rule) {
+  const sill::mpi::Inside inside;
+  const Status status =
+      rule ? sill::rules_with(rule).status() : Status(Cause::bad_argument, "sill_check_rule: a null argument");
+  return status.ok() ? MPI_SUCCESS : sill::mpi::to_code_at_any_time(status);
 }
 
 SILL_EXPORT const char* sill_error_string(void) { return sill::mpi::last_error_text().c_str(); }

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_support import EVERY_MPI, MPIS, launcher, run_job
+from bench_support import executable
+from command_support import BUILD, EVERY_MPI, MPIS, SAYING_LAUNCHER, launcher, run_job
 from sill import programs, run
 from sill.errors import SillError
 
@@ -182,6 +183,78 @@ def test_preload_without_a_program_follows_the_launcher_on_path(mpi, sill, stand
     assert sill("preload", env=env).stdout == f"{stand_ins}/libsill-{mpi.family}.so\n"
 
 
+WRAPPERS = (
+    "env A=1 {p} 0",
+    "timeout -k 5 10 {p}",
+    "nice -n 1 taskset -c 0 {p}",
+    "bash -c 'ulimit -v unlimited; exec {p} 0 \"a b\"'",
+    "{folder}/script.sh",
+    "{folder}/without-first-line {p}",
+    "{folder}/outer.sh 1 2",
+    "{folder}/affinity.sh {p} 0",
+    "timeout 9 {folder}/script.sh",
+)
+
+
+@pytest.fixture(scope="session")
+def wrapped(mpi_program, tmp_path_factory):
+    """A command line of one of WRAPPERS around the program of an MPI."""
+
+    def words(mpi, wrapper):
+        folder, program = tmp_path_factory.mktemp("wrappers"), mpi_program(mpi)
+        executable(folder / "script.sh", f"#!/bin/sh\n# it's here\nset -e\nexport A='b\nc'\nexec {program} 0 \"$@\"\n")
+        executable(folder / "outer.sh", f'#!/usr/bin/env bash\nif true; then {folder}/script.sh "$@"; fi\n')
+        executable(folder / "affinity.sh", '#!/bin/sh\nexec taskset -c 0 "$@"\n')
+        executable(folder / "without-first-line", 'exec "$@"\n')
+        return shlex.split(wrapper.format(p=program, folder=folder))
+
+    return words
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_the_program_behind_a_wrapper_decides(wrapper, wrapped, stand_ins, monkeypatch):
+    """Library and launcher are its, whatever $PATH has."""
+    monkeypatch.setenv("SILL_LIBRARY_DIR", str(stand_ins))
+    for mpi in (MPIS[0], MPIS[-1]):
+        words = wrapped(mpi, wrapper)
+        command = run.command(words, ranks=2)
+        assert Path(command[0]).parent == Path(mpi.mpiexec).parent
+        assert f"LD_PRELOAD={stand_ins}/libsill-{mpi.family}.so" in command
+        assert command[len(command) - len(words) + 1 :] == words[1:]
+
+
+def test_what_is_started_behind_a_wrapper_runs(sill_run, wrapped):
+    result = sill_run("-n", 2, "--", *wrapped(MPIS[-1], WRAPPERS[0]))
+    assert result.returncode == 0, result.stderr
+    assert facts(result.stdout)["ranks"] == "2"
+    assert facts(result.stdout)["preloaded"] == MPIS[-1].family
+
+
+def test_a_python_behind_a_wrapper_is_one():
+    start = programs.find("env")
+    found = programs.behind(start, ["A=1", "timeout", "9", sys.executable, "-c", "pass"])
+    assert (found.path, found.python) == (sys.executable, programs.find(sys.executable).python)
+
+
+def test_where_nothing_or_two_families_are_named_the_wrapper_stays(mpi_program):
+    shell = programs.find("sh")
+    assert programs.behind(shell, ["-c", "exec $PROGRAM"]) is shell
+    one, other = (mpi_program(next(mpi for mpi in MPIS if mpi.family == family)) for family in ("mpich", "ompi"))
+    assert programs.behind(shell, ["-c", f"{one} && {other}"]) is shell
+    python = programs.find(sys.executable)
+    assert programs.behind(python, [str(one)]) is python
+
+
+def test_a_launcher_of_another_mpi_is_refused_before_anything_starts(sill_run, mpi_program, stand_ins):
+    program, other = (next(mpi for mpi in MPIS if mpi.family == family) for family in ("mpich", "ompi"))
+    for words in ([mpi_program(program)], ["timeout", "9", mpi_program(program)]):
+        result = sill_run("-n", 2, "--mpiexec", other.mpiexec, "--", *words)
+        assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+        assert program.library in result.stderr
+        assert f"{other.name} {other.version}" in result.stderr
+        assert program.mpiexec in result.stderr
+
+
 def test_dry_run_prints_a_line_the_shell_understands(mpi_program, sill_run, tmp_path):
     result = sill_run("--dry-run", "-n", 1, "--store", tmp_path / "a b", "--", mpi_program(MPIS[0]), 7, "x y")
     words = shlex.split(result.stdout)
@@ -205,6 +278,9 @@ def test_dry_run_prints_a_line_the_shell_understands(mpi_program, sill_run, tmp_
             "one of them",
         ),
         (["--store", "/tmp/a,b=c", "--mpiexec", MPIS[0].mpiexec, "--", "sh"], 1, "another folder"),
+        (["--store", "", "--", "sh"], 2, "no name of a folder"),
+        (["--store", "--", "sh"], 2, "no name of a folder"),
+        (["--store", "/dev/null", "--mpiexec", MPIS[0].mpiexec, "--", "sh"], 1, "/dev/null: not a folder"),
         ([], 2, "sill run --help"),
     ],
 )
@@ -215,6 +291,56 @@ def test_errors_are_one_line_that_says_what_to_do(arguments, code, text, sill_ru
     assert result.stderr.count("\n") == 1
     assert result.stderr.startswith("sill: ")
     assert text in result.stderr
+
+
+def test_a_store_that_is_a_dangling_link_is_said(sill_run, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    for store in (tmp_path / "link", tmp_path / "link" / "below"):
+        result = sill_run("--store", store, "--mpiexec", MPIS[0].mpiexec, "--", "sh")
+        assert result.returncode == 1
+        assert f"{tmp_path}/link: a link to {tmp_path}/gone, which isn't there" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user here")
+def test_a_store_that_may_not_be_written_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(SillError, match="Permission denied; choose a folder"):
+            run.make_store(".")
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("options", "rule", "said"),
+    [
+        (["--windows", "x=y"], "", "sill: --windows x=y: unknown key 'x'; see: sill hints"),
+        (["--windows", "--"], "", "sill: --windows --: '--': expected key=value"),
+        (["--windows", "file_perm=9"], "", "sill: --windows file_perm=9: file_perm=9: "),
+        (["--store", "S", "--windows", "alloc_type=memory"], "", "alloc_type=memory: key alloc_type is given twice"),
+        ([], "alloc_type=tape", "sill: SILL_WINDOWS: alloc_type=tape: "),
+    ],
+)
+def test_a_rule_is_checked_before_anything_starts(options, rule, said, sill_run, tmp_path):
+    """By the libraries' own reader, so that both mean the same."""
+    words = [str(tmp_path / "s") if word == "S" else word for word in options]
+    launch = executable(tmp_path / "launch", SAYING_LAUNCHER)
+    env = {"SILL_LIBRARY_DIR": str(BUILD / "lib"), **({"SILL_WINDOWS": rule} if rule else {})}
+    result = sill_run("-n", 2, "--mpiexec", launch, *words, "--", "sh", env=env)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert said in result.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_sill_toml_is_checked_before_anything_starts(sill_run, tmp_path):
+    (tmp_path / "sill.toml").write_text("[windows]\nfactor = 1\n")
+    launch = executable(tmp_path / "launch", SAYING_LAUNCHER)
+    env = {"SILL_LIBRARY_DIR": str(BUILD / "lib"), "SILL_CONFIG": str(tmp_path / "sill.toml")}
+    result = sill_run("-n", 2, "--mpiexec", launch, "--", "sh", env=env)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert f"{tmp_path}/sill.toml:2: unknown key 'factor'" in result.stderr
 
 
 def test_a_missing_library_is_said(sill_run, mpi_program, tmp_path):
