@@ -8,6 +8,7 @@
 #define SILL_SILL_H
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -36,6 +37,9 @@ extern "C" {
 #define SILL_FILE_PERM "file_perm"
 #define SILL_STRIPING_FACTOR "striping_factor"
 #define SILL_STRIPING_UNIT "striping_unit"
+
+/* A key that only MPI_Win_get_info has: how the window was made, `native`, `direct` or `create`. */
+#define SILL_ALLOC_WINDOW_PATH "storage_alloc_window_path"
 
 /* MPI_Info keys of MPI_Comm_split_type. */
 #define SILL_NBHD_DIRNAME "nbhd_common_dirname"
@@ -134,6 +138,12 @@ int sill_win_sync_all(MPI_Win win);
 
 /* Set *restored to 1 if this rank's storage held bytes before the window was allocated, else 0. Local. */
 int sill_win_get_restored(MPI_Win win, int* restored);
+
+/* Copy the path of this rank's file or device, absolute and without links, into `buffer` of *size bytes, and set *size
+ * to the bytes it takes with its terminating zero. With *size 0 the buffer may be NULL, and only *size is set. Local;
+ * an error (MPI_ERR_ARG) if the buffer is too small, which stays as it is, or if this rank has no storage in the
+ * window. Of several memories of MPI_Alloc_mem attached to one window, the one attached first answers. */
+int sill_win_get_path(MPI_Win win, char* buffer, size_t* size);
 
 /* Fill *stats with this rank's numbers. Local; memory windows have only memory_bytes. */
 int sill_win_get_stats(MPI_Win win, sill_win_stats* stats);

@@ -47,4 +47,10 @@ Result<std::string> expand_filename(std::string_view pattern, const NameFields& 
   return path;
 }
 
+std::string escape_filename(std::string_view path) {
+  std::string pattern;
+  for (const char letter : path) pattern.append(letter == '%' ? 2 : 1, letter);
+  return pattern;
+}
+
 }  // namespace sill

@@ -109,4 +109,7 @@ struct NameFields {
 // `pattern` with %r %h %w %j %% replaced; another letter after % is an error.
 Result<std::string> expand_filename(std::string_view pattern, const NameFields& fields);
 
+// The pattern that expands to `path` itself.
+std::string escape_filename(std::string_view path);
+
 }  // namespace sill

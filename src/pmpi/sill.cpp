@@ -1,6 +1,8 @@
 // The functions of sill.h.
 #include "sill/sill.h"
 
+#include <cstring>
+
 #include "base/config.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
@@ -40,6 +42,20 @@ SILL_EXPORT int sill_win_get_restored(MPI_Win win, int* restored) {
   if (win == MPI_WIN_NULL || !restored) return bad_argument("sill_win_get_restored: a null argument");
   const Window* window = sill::window::find(win);
   *restored = window && window->restored();
+  return MPI_SUCCESS;
+}
+
+SILL_EXPORT int sill_win_get_path(MPI_Win win, char* buffer, size_t* size) {
+  const sill::mpi::Inside inside;
+  if (win == MPI_WIN_NULL || !size || (!buffer && *size > 0)) return bad_argument("sill_win_get_path: a null argument");
+  const Window* window = sill::window::find(win);
+  const auto path = window ? window->store_path() : std::nullopt;
+  if (!path) return bad_argument("sill_win_get_path: the window has no storage on this rank");
+  const std::size_t room = *size;
+  *size = path->size() + 1;
+  if (room == 0) return MPI_SUCCESS;
+  if (room < *size) return bad_argument("sill_win_get_path: the buffer is too small for the path");
+  std::memcpy(buffer, path->c_str(), *size);
   return MPI_SUCCESS;
 }
 

@@ -49,13 +49,14 @@ template <class Next>
 int on_Win_get_info(Next next, MPI_Win win, MPI_Info* info_used) {
   const int code = next(win, info_used);
   Window* window = sill::window::find(win);
-  if (code != MPI_SUCCESS || !window || !window->allocated()) return code;
-  if (window->attributes().flavor != MPI_WIN_FLAVOR_SHARED)
+  if (code != MPI_SUCCESS || !window) return code;
+  if (window->allocated() && window->attributes().flavor != MPI_WIN_FLAVOR_SHARED)
     for (const auto& pair :
          sill::mpi::info_pairs(*info_used, [](const std::string& key) { return key == "alloc_shared_noncontig"; }))
       below().Info_delete(*info_used, pair.first.c_str());
-  for (const auto& [key, value] : sill::format_hints(window->hints()))
-    below().Info_set(*info_used, key.c_str(), value.c_str());
+  // A name too long for the MPI library's infos is left out; sill_win_get_path tells it.
+  for (const auto& [key, value] : window->answers())
+    if (value.size() < MPI_MAX_INFO_VAL) below().Info_set(*info_used, key.c_str(), value.c_str());
   return MPI_SUCCESS;
 }
 

@@ -70,6 +70,16 @@ twice (by its alias, say), the last one counts.
 `MPI_Alloc_mem` is a local call: ranks that name the same file there don't lie one after another but collide
 (`MPI_ERR_FILE_IN_USE`). A rule for programs that call it needs `%r` in the name.
 
+## What became of them
+
+`MPI_Win_get_info` answers with what was settled for the rank that asks: `storage_alloc_filename` without placeholders,
+`storage_alloc_factor` as a number where `auto` was asked for, `storage_alloc_engine` as `staged` where the bytes can't be
+mapped, striping only where it was applied. All others are as asked for, or their defaults. Given as hints again, the answers
+lead to the same files. `storage_alloc_window_path` is only in the answer: `native`, `direct` or `create`, the window's path in
+[architecture.md](architecture.md#the-hidden-window-and-its-paths). Windows over memory of `MPI_Alloc_mem` answer with the
+hints of that memory (of the one attached first). A name that is too long for the MPI library's infos (255 bytes with Open
+MPI) is left out; `sill_win_get_path` in `sill.h` tells the path of any length.
+
 ## For programs nobody edits
 
 Rules give hints to windows whose info has no `alloc_type`, and to `MPI_Alloc_mem`. What the info says comes first, then the

@@ -172,8 +172,9 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
     return hidden.status();
   }
   const int flavor = call.shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE;
-  auto window = std::make_unique<Window>(
-      Window::Allocation{flavor, own, std::move(placements), std::move(hidden).value(), asked.hints, fields.window});
+  WindowHints settled = settle(asked.hints, requests.value()[own->rank], placements[own->rank], fields);
+  auto window = std::make_unique<Window>(Window::Allocation{
+      flavor, own, std::move(placements), std::move(hidden).value(), std::move(settled), fields.window});
   status = mpi::agree(own->comm, with_key(attach_stores(stores.value(), *window)));
   if (!status.ok()) {
     give_up(*window);

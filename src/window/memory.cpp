@@ -116,7 +116,8 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
       storage::round_up(placement.shift + std::max<std::uint64_t>(placement.size, 1), storage::page_size()),
       placement.align);
   if (!region.ok()) return source ? undone(*source, region.status()) : region.status();
-  const auto memory = std::make_shared<Memory>(Memory{std::move(region).value(), placement.size, asked.hints, nullptr});
+  const auto memory = std::make_shared<Memory>(Memory{
+      std::move(region).value(), placement.size, settle(asked.hints, request.value(), placement, fields), nullptr});
   if (source)
     if (Status status = attach_memory(*memory, std::move(*source), placement, fields); !status.ok())
       return with_key(status);
@@ -146,9 +147,13 @@ void finish_memories() {
 
 Status cover(MPI_Win win, const void* base, MPI_Aint size) {
   std::shared_ptr<StoredSegment> segment;
+  const WindowHints* hints = nullptr;
   {
     const std::lock_guard lock(memories_mutex);
-    if (const auto memory = holder_of(base)) segment = {memory, memory->segment.get()};
+    if (const auto memory = holder_of(base)) {
+      segment = {memory, memory->segment.get()};
+      hints = &memory->hints;
+    }
   }
   if (!segment) return {};
   static std::mutex entering;  // threads may attach to one window at the same time
@@ -163,7 +168,7 @@ Status cover(MPI_Win win, const void* base, MPI_Aint size) {
   const auto* begin = std::max<const std::byte*>(static_cast<const std::byte*>(base), first);
   const auto* end =
       std::min<const std::byte*>(static_cast<const std::byte*>(base) + size, first + segment->extent().length);
-  if (begin < end) window->add_range(std::move(segment), base, begin, end);
+  if (begin < end) window->add_range(std::move(segment), hints, base, begin, end);
   return {};
 }
 

@@ -197,6 +197,14 @@ std::vector<Placement> place(std::span<const Request> requests, std::span<const 
   return placements;
 }
 
+WindowHints settle(WindowHints hints, const Request& request, const Placement& placement, const NameFields& fields) {
+  if (hints.factor.automatic) hints.factor = {.automatic = false, .share = request.share};
+  if (placement.staged) hints.engine = Engine::staged;
+  if (const auto path = expand_filename(hints.filename, fields); path.ok())
+    hints.filename = escape_filename(path.value());
+  return hints;
+}
+
 Status check_overlap(std::span<const Placement> placements) {
   std::vector<std::size_t> order;  // ranks on storage, store by store, by their place in it
   for (std::size_t rank = 0; rank < placements.size(); ++rank)

@@ -92,6 +92,10 @@ struct Placement {
 std::vector<Placement> place(std::span<const Request> requests, std::span<const Opened> opened, std::uint64_t page,
                              bool contiguous);
 
+// The hints of one rank as they were settled: its share as a number, the engine its bytes got, the file's name without
+// placeholders. Given as hints again, they lead to the same.
+WindowHints settle(WindowHints hints, const Request& request, const Placement& placement, const NameFields& fields);
+
 // Cause::bad_hint if ranks share bytes of a store (overlap) and have copies of their own (staged): the copies would
 // undo each other.
 Status check_overlap(std::span<const Placement> placements);

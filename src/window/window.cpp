@@ -113,15 +113,15 @@ Window::Window(Allocation allocation) : allocation_(std::move(allocation)) {
 void Window::add(std::shared_ptr<StoredSegment> segment, bool own) {
   if (own) path_ = segment->source().path();
   const auto& extent = segment->extent();
-  ranges_.push_back({segment, extent.address, extent.address, extent.address + extent.length, own});
+  ranges_.push_back({segment, nullptr, extent.address, extent.address, extent.address + extent.length, own});
   if (own) std::rotate(ranges_.begin(), ranges_.end() - 1, ranges_.end());
 }
 
-void Window::add_range(std::shared_ptr<StoredSegment> segment, const void* attached, const std::byte* begin,
-                       const std::byte* end) {
+void Window::add_range(std::shared_ptr<StoredSegment> segment, const WindowHints* hints, const void* attached,
+                       const std::byte* begin, const std::byte* end) {
   const std::lock_guard lock(mutex_);
   if (path_.empty()) path_ = segment->source().path();
-  ranges_.push_back({std::move(segment), attached, begin, end, true});
+  ranges_.push_back({std::move(segment), hints, attached, begin, end, true});
 }
 
 void Window::drop_range(const void* attached) {
@@ -216,6 +216,22 @@ bool Window::restored() const {
   const std::lock_guard lock(mutex_);
   return std::any_of(ranges_.begin(), ranges_.end(),
                      [](const Range& range) { return range.own && range.segment->extent().restored; });
+}
+
+std::optional<std::string> Window::store_path() const {
+  const std::lock_guard lock(mutex_);
+  if (ranges_.empty() || !ranges_.front().own || ranges_.front().segment->source().is_anonymous()) return std::nullopt;
+  return ranges_.front().segment->source().path();
+}
+
+HintPairs Window::answers() const {
+  const std::lock_guard lock(mutex_);
+  const WindowHints* hints = allocated() ? &allocation_.hints : ranges_.empty() ? nullptr : ranges_.front().hints;
+  if (!hints) return {};
+  HintPairs pairs = format_hints(*hints);
+  const std::string path = allocated() ? hidden().path : "create";
+  pairs.emplace_back("storage_alloc_window_path", path.substr(0, path.find(',')));  // "native, several nodes"
+  return pairs;
 }
 
 Window::Stats Window::stats() {

@@ -52,6 +52,11 @@ class Window {
   const std::string& name() const { return allocation_.name; }
   const std::string& path() const { return path_; }
   bool restored() const;
+  // Where this rank's storage lies now, absolute and without links; none without storage. Of several memories that are
+  // attached, the first; so for the answers.
+  std::optional<std::string> store_path() const;
+  // What MPI_Win_get_info answers: this rank's hints as they were settled, and the window's path.
+  HintPairs answers() const;
   // This rank's numbers.
   Stats stats();
   const std::vector<Placement>& placements() const { return allocation_.placements; }
@@ -81,9 +86,10 @@ class Window {
 
   // Adds storage to what sync covers: this process's own, or another rank's on this node.
   void add(std::shared_ptr<StoredSegment> segment, bool own);
-  // The same for a part of it, and the way back. Used for memory of MPI_Alloc_mem.
-  void add_range(std::shared_ptr<StoredSegment> segment, const void* attached, const std::byte* begin,
-                 const std::byte* end);
+  // The same for a part of it, and the way back. Used for memory of MPI_Alloc_mem, whose hints live as long as its
+  // segment.
+  void add_range(std::shared_ptr<StoredSegment> segment, const WindowHints* hints, const void* attached,
+                 const std::byte* begin, const std::byte* end);
   void drop_range(const void* attached);
   bool rerouted() const { return hidden().translated || hidden().direct || hidden().flush_each; }
   bool has_storage() const;
@@ -122,7 +128,8 @@ class Window {
  private:
   struct Range {
     std::shared_ptr<StoredSegment> segment;
-    const void* attached;  // the address it was attached by
+    const WindowHints* hints;  // of a memory; nullptr: the window's
+    const void* attached;      // the address it was attached by
     const std::byte* begin;
     const std::byte* end;
     bool own;
