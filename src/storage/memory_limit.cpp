@@ -12,6 +12,7 @@
 #include "base/config.hpp"
 #include "base/mounts.hpp"
 #include "base/text.hpp"
+#include "base/values.hpp"
 
 namespace sill::storage {
 namespace {
@@ -120,15 +121,25 @@ std::optional<Bytes> left_in_groups(const std::string& root, const Version& vers
 
 }  // namespace
 
+Result<std::optional<std::uint64_t>> told_limit() {
+  const std::string text = environment("SILL_MEMORY_LIMIT");
+  if (text.empty()) return std::optional<Bytes>();
+  Bytes bytes = 0;
+  const Status read = values::read_whole(text, Bytes{1}, std::numeric_limits<Bytes>::max(), bytes);
+  if (!read.ok()) return Status(read.cause(), "SILL_MEMORY_LIMIT=" + text + ": " + read.message());
+  return std::optional(bytes);
+}
+
 Result<std::uint64_t> available_memory(const std::string& root) {
-  std::optional<Bytes> smallest;
-  if (const auto kib = field(read_file(root + "/proc/meminfo"), "MemAvailable:")) smallest = *kib * 1024;
+  const auto told = told_limit();
+  if (!told.ok()) return told.status();
+  std::optional<Bytes> smallest = told.value();
+  if (const auto kib = field(read_file(root + "/proc/meminfo"), "MemAvailable:"))
+    smallest = std::min(smallest.value_or(*kib * 1024), *kib * 1024);
   for (const Version* version : {&version2, &version1}) {
     const auto left = left_in_groups(root, *version);
     if (left) smallest = std::min(smallest.value_or(*left), *left);
   }
-  if (const auto told = number_in(environment("SILL_MEMORY_LIMIT")))
-    smallest = std::min(smallest.value_or(*told), *told);
   if (!smallest)
     return Status(Cause::unsupported, root + ": neither /proc/meminfo nor a control group tells the memory");
   return *smallest;

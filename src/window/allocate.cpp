@@ -61,6 +61,7 @@ Status fill(Request& request, const AllocateCall& call, const Asked& asked, cons
   const auto wish = path_wish();
   if (!wish.ok()) return wish.status();
   request.path = wish.value();
+  if (const auto told = storage::told_limit(); !told.ok()) return told.status();
   if (!request.automatic) return {};
   const auto available = storage::available_memory();
   if (available.ok()) request.available_memory = available.value();

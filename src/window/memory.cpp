@@ -40,6 +40,7 @@ std::map<std::byte*, std::shared_ptr<Memory>>& memories() {
 Result<Request> local_request(MPI_Aint size, const Asked& asked) {
   if (!asked.status.ok()) return asked.status;
   if (size < 0) return Status(Cause::bad_size, "size: " + std::to_string(size) + " is negative");
+  if (const auto told = storage::told_limit(); !told.ok()) return told.status();
   Request request = make_request(asked.hints, static_cast<std::uint64_t>(size), 1);
   if (!request.automatic) return request;
   const auto available = storage::available_memory();

@@ -111,6 +111,14 @@ int main(int argc, char** argv) {
     CHECK_EQ(entries_in(scratch()), 0);
   }
 
+  check_context = "SILL_MEMORY_LIMIT";
+  setenv("SILL_MEMORY_LIMIT", "1G", 1);
+  MPI_Info limited = make_info("alloc_type=storage storage_alloc_filename=@/w.%r");
+  expect_error(limited, 4096, MPI_ERR_INFO_VALUE, "SILL_MEMORY_LIMIT=1G", NULL);
+  MPI_Info_free(&limited);
+  unsetenv("SILL_MEMORY_LIMIT");
+  CHECK_EQ(entries_in(scratch()), 0);
+
   /* After all that, a good window is a good window. */
   check_context = "afterwards";
   MPI_Info info = make_info("alloc_type=storage storage_alloc_filename=@/w.%r storage_alloc_unlink=true");

@@ -153,6 +153,19 @@ TEST_F(MemoryLimit, AnOldKernelWithoutMemAvailableStillHasGroups) {
   EXPECT_EQ(available(), 100 * mib);
 }
 
+TEST_F(MemoryLimit, AVariableIsOneMoreBoundIfItIsANumber) {
+  ASSERT_EQ(::setenv("SILL_MEMORY_LIMIT", "4096", 1), 0);
+  EXPECT_EQ(available(), 4096u);
+  for (const char* bad : {"garbage", "1G", "-1", "0", "1.5", " 7", "99999999999999999999999"}) {
+    ASSERT_EQ(::setenv("SILL_MEMORY_LIMIT", bad, 1), 0);
+    const auto bytes = available_memory(root_.path());
+    EXPECT_EQ(bytes.status().cause(), Cause::bad_hint) << bad;
+    EXPECT_TRUE(bytes.status().message().starts_with("SILL_MEMORY_LIMIT=" + std::string(bad))) << bad;
+  }
+  ASSERT_EQ(::unsetenv("SILL_MEMORY_LIMIT"), 0);
+  EXPECT_EQ(available(), 1024 * mib);
+}
+
 TEST(MemoryLimitNothing, IsAnErrorThatSaysSo) {
   const test::Folder empty;
   const auto bytes = available_memory(empty.path());
