@@ -26,7 +26,12 @@ int own_comm_keyval() {
   return keyval;
 }
 
-// The lowest rank of every rank's node.
+bool has_threads() {
+  int level = MPI_THREAD_SINGLE;
+  return below().Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE;
+}
+
+// The lowest rank of every rank's node, and whether any rank has threads: ranks may have started MPI in other ways.
 Status find_nodes(OwnComm& own) {
   MPI_Comm node;
   if (const int code = below().Comm_split_type(own.comm, MPI_COMM_TYPE_SHARED, own.rank, MPI_INFO_NULL, &node);
@@ -34,9 +39,13 @@ Status find_nodes(OwnComm& own) {
     return from_code(code, "MPI_Comm_split_type");
   int lowest = own.rank;
   int code = below().Bcast(&lowest, 1, MPI_INT, 0, node);
+  const int mine = has_threads();
+  int any = mine;
   own.node_of.resize(static_cast<std::size_t>(own.size));
   if (code == MPI_SUCCESS) code = below().Allgather(&lowest, 1, MPI_INT, own.node_of.data(), 1, MPI_INT, own.comm);
+  if (code == MPI_SUCCESS) code = below().Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, own.comm);
   below().Comm_free(&node);
+  own.threads = any != 0;
   own.node_count = 0;
   for (int rank = 0; rank < own.size; ++rank) own.node_count += own.node_of[rank] == rank;
   return from_code(code, "finding nodes");
@@ -71,14 +80,14 @@ OwnComm::~OwnComm() {
 
 Result<Shared> window_comm(MPI_Comm user) {
   auto own = own_comm(user);
-  int level = MPI_THREAD_SINGLE;
-  if (!own.ok() || below().Query_thread(&level) != MPI_SUCCESS || level != MPI_THREAD_MULTIPLE) return own;
+  if (!own.ok() || !own.value()->threads) return own;
   const OwnComm& known = *own.value();
   auto fresh = std::make_shared<OwnComm>();
   fresh->rank = known.rank;
   fresh->size = known.size;
   fresh->node_count = known.node_count;
   fresh->node_of = known.node_of;
+  fresh->threads = known.threads;
   if (const int code = below().Comm_split(known.comm, 0, known.rank, &fresh->comm); code != MPI_SUCCESS)
     return from_code(code, "MPI_Comm_split");
   return Shared(std::move(fresh));
@@ -86,9 +95,11 @@ Result<Shared> window_comm(MPI_Comm user) {
 
 int world_rank(int fallback) {
   int initialized = 0;
+  int finalized = 1;
   int rank = -1;
-  if (below().Initialized(&initialized) == MPI_SUCCESS && initialized &&
-      below().Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
+  // There is a world from MPI_Init to MPI_Finalize; sessions may come before and after.
+  if (below().Initialized(&initialized) == MPI_SUCCESS && initialized && below().Finalized(&finalized) == MPI_SUCCESS &&
+      !finalized && below().Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
     return rank;
   for (const char* name : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
     const std::string text = environment(name);

@@ -26,6 +26,7 @@ class OwnComm {
   int rank = 0;
   int size = 1;
   int node_count = 1;
+  bool threads = false;      // any rank has MPI_THREAD_MULTIPLE
   std::vector<int> node_of;  // per rank: the lowest rank of its node
 
   bool on_my_node(int other) const { return node_of[other] == node_of[rank]; }
@@ -33,7 +34,8 @@ class OwnComm {
 };
 
 // The communicator for one window beside `user`, an intra-communicator; made at the first call. With
-// MPI_THREAD_MULTIPLE it is the window's alone, for two threads may end two windows at the same time. Collective.
+// MPI_THREAD_MULTIPLE on any rank it is the window's alone, for two threads may end two windows at the same time.
+// Collective.
 Result<std::shared_ptr<const OwnComm>> window_comm(MPI_Comm user);
 
 // This process's rank in MPI_COMM_WORLD; where there is no world (sessions), the launcher's number, else `fallback`.

@@ -68,7 +68,6 @@ std::vector<Asked> read_directories(int count, const char* const* directories, M
 }  // namespace
 
 SILL_EXPORT int sill_store_query(const char* path, sill_store_info* info) {
-  const sill::mpi::Inside inside;
   if (!path || !info) return sill::mpi::to_code_at_any_time({Cause::bad_argument, "sill_store_query: a null argument"});
   const auto store = sill::topology::query_store(path);
   if (!store.ok()) return sill::mpi::to_code_at_any_time(store.status());
@@ -78,15 +77,14 @@ SILL_EXPORT int sill_store_query(const char* path, sill_store_info* info) {
 
 SILL_EXPORT int sill_stores(MPI_Comm comm, int root, int count, const char* const directories[], MPI_Info info,
                             sill_store_list** list) {
-  const sill::mpi::Inside inside;
   if (comm == MPI_COMM_NULL || is_inter(comm))
     return sill::mpi::to_code({Cause::bad_argument, "sill_stores: comm must be an intra-communicator"});
   int size = 0;
   below().Comm_size(comm, &size);
-  if (root < 0 || root >= size)
-    return sill::mpi::to_code({Cause::bad_argument, "sill_stores: root is no rank of comm"});
   Status status;
-  if (!list || count < 0 || (count > 0 && !directories))
+  if (root < 0 || root >= size)
+    status = {Cause::bad_argument, "sill_stores: root is no rank of comm"};
+  else if (!list || count < 0 || (count > 0 && !directories))
     status = {Cause::bad_argument, "sill_stores: a null argument or a negative count"};
   auto found = sill::topology::survey(
       comm, root, status.ok() ? read_directories(count, directories, info) : std::vector<Asked>(), status);

@@ -33,14 +33,14 @@ std::atomic_flag program_action_busy = ATOMIC_FLAG_INIT;
 thread_local const char* pending_window = nullptr;
 thread_local const char* pending_path = nullptr;
 
-// Holds back SIGBUS of this thread as well, so that the handler never waits for the thread it interrupted.
+// Holds back this thread's signals as well, so that no handler waits for the thread it interrupted: ours, nor one of
+// the program's that calls sigaction.
 class ActionTurn {
  public:
   ActionTurn() {
-    sigset_t bus;
-    ::sigemptyset(&bus);
-    ::sigaddset(&bus, SIGBUS);
-    ::pthread_sigmask(SIG_BLOCK, &bus, &before_);
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
     while (program_action_busy.test_and_set(std::memory_order_acquire)) {
     }
   }

@@ -59,11 +59,13 @@ std::array<char, size> fixed(const std::string& text) {
 
 std::uint64_t node_number() { return std::hash<std::string>{}(boot_id() + '/' + host_name()); }
 
-Status agree_on_count(MPI_Comm comm, std::size_t count) {
-  const std::array<int, 2> mine = {static_cast<int>(count), -static_cast<int>(count)};
-  std::array<int, 2> most{};
-  const int code = below().Allreduce(mine.data(), most.data(), 2, MPI_INT, MPI_MAX, comm);
+// All ranks must give the same number of directories, and the same root.
+Status agree_on_call(MPI_Comm comm, std::size_t count, int root) {
+  const std::array<int, 4> mine = {static_cast<int>(count), -static_cast<int>(count), root, -root};
+  std::array<int, 4> most{};
+  const int code = below().Allreduce(mine.data(), most.data(), 4, MPI_INT, MPI_MAX, comm);
   if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Allreduce");
+  if (most[2] != -most[3]) return {Cause::bad_argument, "sill_stores: root differs between ranks"};
   if (most[0] == -most[1]) return {};
   return {Cause::bad_argument, "sill_stores: the number of directories differs between ranks"};
 }
@@ -239,7 +241,7 @@ Result<Survey> survey(MPI_Comm comm, int root, const std::vector<Asked>& directo
   below().Comm_size(comm, &group.size);
   const std::size_t count = directories.size();
   Status status = mpi::agree(comm, mine);
-  if (status.ok()) status = agree_on_count(comm, count);
+  if (status.ok()) status = agree_on_call(comm, count, root);
   std::vector<std::optional<std::string>> paths(count);
   std::vector<Found> found;
   for (std::size_t i = 0; status.ok() && i < count; ++i) {

@@ -70,7 +70,13 @@ void StoredSegment::watch(const WindowHints& hints, std::uint64_t node_bytes, bo
   care.large_pages = usage_of(hints, pages).large_pages;
   care.alone = alone;
   care.node_bytes = node_bytes;
+  const std::lock_guard lock(watch_mutex_);
   watch_ = storage::Watch(pages.address, pages.length, source_, pages.offset, care);
+}
+
+void StoredSegment::unwatch() {
+  const std::lock_guard lock(watch_mutex_);
+  watch_ = {};
 }
 
 Status StoredSegment::sync(const std::byte* begin, const std::byte* end, SyncCounts* counts) {
@@ -93,7 +99,10 @@ Status StoredSegment::sync_mapped(std::byte* begin, std::uint64_t length, SyncCo
   const auto offset = extent_.offset + static_cast<std::uint64_t>(begin - extent_.address);
   const auto before = counts ? storage::cache_use(source_, offset, length) : std::nullopt;
   Status status = storage::sync_mapping(begin, length, source_.path());
-  watch_.synced();
+  {
+    const std::lock_guard lock(watch_mutex_);
+    watch_.synced();
+  }
   if (!counts || !status.ok()) return status;
   if (before)
     counts->bytes += before->dirty;

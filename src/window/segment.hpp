@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 
 #include "base/hints.hpp"
@@ -49,7 +50,7 @@ class StoredSegment {
   // window's ranks on this node map don't fit into memory, and is written behind. `alone`: no other process maps it.
   void watch(const WindowHints& hints, std::uint64_t node_bytes, bool alone);
   // To be called before the mapping goes.
-  void unwatch() { watch_ = {}; }
+  void unwatch();
 
   storage::Source& source() { return source_; }
   const Extent& extent() const { return extent_; }
@@ -60,6 +61,7 @@ class StoredSegment {
   storage::Source source_;
   Extent extent_;
   storage::FaultGuard guard_;
+  std::mutex watch_mutex_;  // a sync on one thread may go on while another changes the access style
   storage::Watch watch_;
   std::atomic<bool> name_durable_{false};
 };

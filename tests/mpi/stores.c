@@ -123,6 +123,12 @@ static void errors(void) {
   const char* const directories[] = {scratch(), scratch()};
   sill_store_list* list = NULL;
   CHECK_EQ(class_of(sill_stores(MPI_COMM_WORLD, size, 1, directories, MPI_INFO_NULL, &list)), MPI_ERR_ARG);
+  CHECK_EQ(class_of(sill_stores(MPI_COMM_WORLD, rank == 0 ? 0 : -1, 1, directories, MPI_INFO_NULL, &list)),
+           size > 1 ? MPI_ERR_ARG : MPI_SUCCESS);
+  if (size == 1) sill_stores_free(&list);
+  if (size > 1)
+    CHECK_EQ(class_of(sill_stores(MPI_COMM_WORLD, rank == 0 ? 0 : 1, 1, directories, MPI_INFO_NULL, &list)),
+             MPI_ERR_ARG);
   CHECK_EQ(class_of(sill_stores(MPI_COMM_WORLD, 0, rank == 0 ? -1 : 1, directories, MPI_INFO_NULL, &list)),
            MPI_ERR_ARG);
   CHECK_EQ(class_of(sill_stores(MPI_COMM_NULL, 0, 1, directories, MPI_INFO_NULL, &list)), MPI_ERR_ARG);

@@ -1,4 +1,5 @@
-/* win_threads own|common: with MPI_THREAD_MULTIPLE, threads that make and use windows of their own, or all one window.
+/* win_threads own|common|uneven: with MPI_THREAD_MULTIPLE, threads that make and use windows of their own, or all one
+ * window; or only the first rank has threads at all.
  */
 #include <pthread.h>
 
@@ -92,13 +93,28 @@ static void test_common_window(void) {
   MPI_Win_free(&common);
 }
 
+/* What is made for threads is made by all ranks or by none. */
+static void test_uneven(void) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
+  own_windows(&(int){0});
+  MPI_Comm_free(&comms[0]);
+}
+
 int main(int argc, char** argv) {
+  CHECK(argc == 2);
+  const int uneven = strcmp(argv[1], "uneven") == 0;
+  const char* first = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+  const int wanted = uneven && first && strcmp(first, "0") != 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
   int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Init_thread(&argc, &argv, wanted, &provided);
   rank = rank_in(MPI_COMM_WORLD);
   size = size_of(MPI_COMM_WORLD);
+  if (uneven) {
+    test_uneven();
+    MPI_Finalize();
+    return 0;
+  }
   if (provided < MPI_THREAD_MULTIPLE) skip("this MPI has no MPI_THREAD_MULTIPLE");
-  CHECK(argc == 2);
   if (strcmp(argv[1], "own") == 0)
     test_own_windows();
   else

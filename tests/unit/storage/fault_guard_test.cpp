@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "storage/mapping.hpp"
 #include "unit/support/folder.hpp"
@@ -261,6 +264,29 @@ TEST_F(FaultGuardTest, AFaultElsewhereThatIsIgnoredEndsTheProgram) {
   });
   EXPECT_EQ(outcome.status, ended_by_bus);
   EXPECT_EQ(outcome.output, "");
+}
+
+// Also while the thread that it interrupts does so.
+TEST_F(FaultGuardTest, AHandlerOfAnotherSignalMayAskForTheAction) {
+  static std::atomic<int> calls = 0;
+  const auto outcome = test::run_child([&] {
+    ::alarm(60);
+    const Window window = open();
+    struct sigaction action = {};
+    action.sa_handler = [](int) {
+      struct sigaction now;
+      if (guarded_sigaction(nullptr, &now)) ++calls;
+    };
+    if (::sigaction(SIGUSR1, &action, nullptr) != 0) ::_exit(4);
+    const pthread_t interrupted = ::pthread_self();
+    std::thread sender([&] {
+      while (calls < 2000) ::pthread_kill(interrupted, SIGUSR1);
+    });
+    struct sigaction now;
+    while (calls < 2000) guarded_sigaction(nullptr, &now);
+    sender.join();
+  });
+  EXPECT_EQ(outcome.status, 0);
 }
 
 TEST_F(FaultGuardTest, ASignalThatSomebodySendsCanBeIgnored) {
