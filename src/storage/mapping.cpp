@@ -57,6 +57,14 @@ Result<Region> Region::occupy(std::byte* begin, std::size_t length) {
   return region;
 }
 
+Status check_address_space(std::size_t length) {
+  if (length == 0) return {};
+  void* data = ::mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return errno_status(errno, "reserving " + std::to_string(length) + " bytes of address space");
+  ::munmap(data, length);
+  return {};
+}
+
 Region::Region(Region&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), length_(std::exchange(other.length_, 0)) {}
 

@@ -50,6 +50,9 @@ class Region {
 // Where the mapping that `address` lies in ends; nullptr if the kernel doesn't tell.
 std::byte* mapping_end(const void* address);
 
+// Whether so many bytes of address space are to be had now.
+Status check_address_space(std::size_t length);
+
 // Puts the pages of `source` from `offset` on at `address`, in place of what is there. All page-aligned, but for
 // `length`, which may end inside a page.
 Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, const Usage& usage);

@@ -256,8 +256,19 @@ void move_down(const Attempt& attempt, std::vector<storage::Region>& taken) {
   if (space.ok()) taken.push_back(std::move(space).value());
 }
 
+// Where one rank can't map the node's segments, Open MPI 4 leaves the others waiting for it: so all try first. Local.
+Status try_room(const mpi::OwnComm& own, std::span<const Placement> placements) {
+  std::uint64_t bytes = 0;
+  for (int rank = 0; rank < own.size; ++rank) {
+    const Placement& placement = placements[static_cast<std::size_t>(rank)];
+    if (own.on_my_node(rank)) bytes += round_up(placement.shift + placement.size, page_size()) + placement.align;
+  }
+  return storage::check_address_space(bytes);
+}
+
 Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Request> requests,
                            std::span<const Placement> placements, const HiddenCall& call, Path path) {
+  if (Status status = mpi::agree(own.comm, try_room(own, placements)); !status.ok()) return status;
   // All ranks must do the same, whatever each of them has seen. A single rank's memory may come from anywhere.
   const bool alone = own.size == 1;
   const bool unaligned =
