@@ -6,9 +6,9 @@
 namespace sill::mpi {
 
 #if MPI_VERSION >= 4
-#define SILL_INFO_CALLS(X) X(Info_get_string)
+#define SILL_VERSION_CALLS(X) X(Info_get_string) X(Session_call_errhandler)
 #else
-#define SILL_INFO_CALLS(X) X(Info_get)
+#define SILL_VERSION_CALLS(X) X(Info_get)
 #endif
 
 // clang-format off
@@ -16,15 +16,17 @@ namespace sill::mpi {
   X(Abort) X(Add_error_code) X(Add_error_string) X(Allgather) X(Allgatherv) X(Allreduce) X(Barrier) X(Bcast)       \
   X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_group) X(Comm_rank)           \
   X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter)         \
-  X(Error_class) X(Error_string) X(Finalized) X(Gather) X(Gatherv) X(Get) X(Get_library_version) X(Group_free)     \
+  X(Errhandler_free) X(Error_class) X(Error_string) X(Finalized) X(Gather) X(Gatherv) X(Get)                       \
+  X(Get_library_version) X(Group_free)                                                                             \
   X(Group_translate_ranks) X(Info_create) X(Info_delete) X(Info_dup) X(Info_free) X(Info_get_nkeys)                \
   X(Info_get_nthkey) X(Info_set) X(Initialized) X(Iprobe) X(Irecv) X(Isend) X(Query_thread) X(Scatter)             \
   X(Type_commit) X(Type_contiguous) X(Type_create_hindexed_block) X(Type_create_hvector) X(Type_free)              \
   X(Type_get_envelope) X(Type_get_extent)                                                                          \
   X(Type_size) X(Waitall) X(Win_allocate) X(Win_allocate_shared) X(Win_call_errhandler) X(Win_create)              \
-  X(Win_create_keyval) X(Win_flush) X(Win_free) X(Win_get_attr) X(Win_set_attr) X(Win_set_errhandler)              \
+  X(Win_create_keyval) X(Win_flush) X(Win_free) X(Win_get_attr) X(Win_get_errhandler) X(Win_set_attr)              \
+  X(Win_set_errhandler)                                                                                            \
   X(Win_shared_query)                                                                                              \
-  SILL_INFO_CALLS(X)
+  SILL_VERSION_CALLS(X)
 // clang-format on
 
 struct Below {
@@ -40,33 +42,6 @@ bool below_is_whole();
 // The next definition of a symbol behind libsill's own: a tool's, or the MPI library's, also one that was loaded
 // privately (as mpi4py does). nullptr if there is none.
 void* next_symbol(const char* name);
-
-// True while Sill is at work on this thread: what it calls, and what a tool's wrapper calls on the way, goes straight
-// on.
-class Inside {
- public:
-  Inside() { ++depth_; }
-  ~Inside() { --depth_; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-  static bool now() { return depth_ != 0; }
-
- private:
-  friend class Outside;
-  static inline thread_local int depth_ = 0;
-};
-
-// The program's own code is at work again, called back by us: its calls are the program's.
-class Outside {
- public:
-  Outside() : depth_(Inside::depth_) { Inside::depth_ = 0; }
-  ~Outside() { Inside::depth_ = depth_; }
-  Outside(const Outside&) = delete;
-  Outside& operator=(const Outside&) = delete;
-
- private:
-  int depth_;
-};
 
 enum class Library { mpich, open_mpi, other };
 

@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "mpi/below.hpp"
+#include "mpi/guard.hpp"
 
 namespace sill::mpi {
 namespace {
@@ -173,6 +174,32 @@ int raise_on_window(MPI_Win win, const Status& status) {
   return code;
 }
 
+WindowHandler::WindowHandler(MPI_Win win) {
+  if (below().Win_get_errhandler(win, &handler_) != MPI_SUCCESS) handler_ = MPI_ERRHANDLER_NULL;
+}
+
+WindowHandler::~WindowHandler() {
+  if (handler_ != MPI_ERRHANDLER_NULL) below().Errhandler_free(&handler_);
+}
+
+int WindowHandler::raise(const Status& status) const {
+  const int code = to_code(status);
+  if (code == MPI_SUCCESS || handler_ == MPI_ERRORS_RETURN) return code;
+  const Outside outside;
+  // A handler of windows can only be called for one.
+  void* base = nullptr;
+  MPI_Win win = MPI_WIN_NULL;
+  const bool made =
+      handler_ != MPI_ERRHANDLER_NULL &&
+      below().Win_allocate(1, 1, MPI_INFO_NULL, MPI_COMM_SELF, static_cast<void*>(&base), &win) == MPI_SUCCESS;
+  if (!made || below().Win_set_errhandler(win, handler_) != MPI_SUCCESS)
+    below().Comm_call_errhandler(MPI_COMM_WORLD, code);
+  else
+    below().Win_call_errhandler(win, code);
+  if (made) below().Win_free(&win);
+  return code;
+}
+
 Status agree(MPI_Comm comm, const Status& mine) {
   int rank = 0;
   below().Comm_rank(comm, &rank);
@@ -181,14 +208,14 @@ Status agree(MPI_Comm comm, const Status& mine) {
   if (const int code = below().Allreduce(&failing, &first, 1, MPI_INT, MPI_MIN, comm); code != MPI_SUCCESS)
     return from_code(code, "MPI_Allreduce");
   if (first == INT_MAX) return {};
-  struct {
-    int cause;
-    char message[1020];
-  } told = {static_cast<int>(mine.cause()), {}};
-  std::strncpy(told.message, mine.message().c_str(), sizeof told.message - 1);
-  if (const int code = below().Bcast(&told, sizeof told, MPI_BYTE, first, comm); code != MPI_SUCCESS)
+  std::string message = mine.message();
+  std::array<int, 2> told = {static_cast<int>(mine.cause()), static_cast<int>(message.size())};
+  if (const int code = below().Bcast(told.data(), 2, MPI_INT, first, comm); code != MPI_SUCCESS)
     return from_code(code, "MPI_Bcast");
-  return {static_cast<Cause>(told.cause), "rank " + std::to_string(first) + ": " + told.message};
+  message.resize(static_cast<std::size_t>(told[1]));
+  if (const int code = below().Bcast(message.data(), told[1], MPI_CHAR, first, comm); code != MPI_SUCCESS)
+    return from_code(code, "MPI_Bcast");
+  return {static_cast<Cause>(told[0]), "rank " + std::to_string(first) + ": " + message};
 }
 
 }  // namespace sill::mpi

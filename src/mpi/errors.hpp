@@ -27,6 +27,20 @@ const std::string* text_of(int code);
 int raise_on_comm(MPI_Comm comm, const Status& status);
 int raise_on_window(MPI_Win win, const Status& status);
 
+// A window's error handler, for errors that show only when the window has gone.
+class WindowHandler {
+ public:
+  explicit WindowHandler(MPI_Win win);
+  ~WindowHandler();
+  WindowHandler(const WindowHandler&) = delete;
+  WindowHandler& operator=(const WindowHandler&) = delete;
+  // Calls it with the status, for a window of this process alone, and returns the code. Local.
+  int raise(const Status& status) const;
+
+ private:
+  MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
+};
+
 // Collective over comm: ok if all are ok, else the error of the lowest failing rank, on every rank.
 Status agree(MPI_Comm comm, const Status& mine);
 

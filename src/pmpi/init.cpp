@@ -13,6 +13,8 @@
 
 namespace {
 
+using sill::Status;
+
 void greet(int code) {
   if (code != MPI_SUCCESS) return;
   sill::set_log_rank(sill::mpi::world_rank(-1));
@@ -47,19 +49,27 @@ int on_Init_thread(Next next, int* argc, char*** argv, int required, int* provid
 }
 
 // Windows that the program never freed are made durable like those it did.
-void sync_open_windows() {
+Status sync_open_windows() {
+  Status first;
   for (sill::window::Window* window : sill::window::open_windows()) {
     if (window->hints().discard || window->hints().unlink) continue;
-    if (const sill::Status status = window->sync(); !status.ok()) sill::log(sill::LogLevel::error, status.message());
+    const Status status = window->sync();
+    if (first.ok()) first = status;
   }
+  return first;
 }
 
 template <class Next>
 int on_Finalize(Next next) {
-  sync_open_windows();
-  sill::window::finish_memories();
+  Status status = sync_open_windows();
+  const Status memories = sill::window::finish_memories();
+  if (status.ok()) status = memories;
+  status = sill::mpi::agree(MPI_COMM_WORLD, status);
   sill::window::print_report();
-  return next();
+  // As long as there is an MPI that the program's error handler can use.
+  const int code = sill::mpi::raise_on_comm(MPI_COMM_WORLD, status);
+  const int ended = next();
+  return ended == MPI_SUCCESS ? code : ended;
 }
 
 template <class Next>
@@ -89,8 +99,13 @@ int on_Session_init(Next next, MPI_Info info, MPI_Errhandler errhandler, MPI_Ses
 
 template <class Next>
 int on_Session_finalize(Next next, MPI_Session* session) {
-  sync_open_windows();
-  return next(session);
+  const int code = sill::mpi::to_code(sync_open_windows());
+  if (code != MPI_SUCCESS) {
+    const sill::mpi::Outside outside;
+    sill::mpi::below().Session_call_errhandler(*session, code);
+  }
+  const int ended = next(session);
+  return ended == MPI_SUCCESS ? code : ended;
 }
 
 }  // namespace

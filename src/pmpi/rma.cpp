@@ -19,7 +19,7 @@ struct Rerouting {
 // such windows come or go.
 //
 // `copied` is true if the transfer has been done without the MPI library; it may use `window`.
-#define SILL_RMA_SYMBOL(symbol, params, args, copied)                                                       \
+#define SILL_RMA_SYMBOL(name, symbol, params, args, copied)                                                 \
   namespace {                                                                                               \
   namespace symbol##_route {                                                                                \
     using Call = decltype(&symbol);                                                                         \
@@ -28,11 +28,13 @@ struct Rerouting {
       return sill::pmpi::next_of(slot, #symbol);                                                            \
     }                                                                                                       \
     int through_sill params {                                                                               \
-      if (sill::mpi::Inside::now()) return next() args;                                                     \
-      const sill::mpi::Inside inside;                                                                       \
+      sill::mpi::Call call{&entry_##name, sill::mpi::digest(win, target_rank, target_disp)};                \
+      if (sill::mpi::Turn::is_again(call)) return next() args;                                              \
       sill::window::Window* window = sill::window::find(win);                                               \
       if (window && window->hidden().direct && (copied)) return MPI_SUCCESS;                                \
       if (window && window->hidden().translated) target_disp = window->translate(target_rank, target_disp); \
+      call.arguments = sill::mpi::digest(win, target_rank, target_disp);                                    \
+      const sill::mpi::Turn turn(call);                                                                     \
       return next() args;                                                                                   \
     }                                                                                                       \
     int choose params;                                                                                      \
@@ -50,9 +52,12 @@ struct Rerouting {
   }                                                                                                         \
   SILL_EXPORT int symbol params { return symbol##_route::way.load(std::memory_order_relaxed) args; }
 
-#define SILL_RMA_DIRECT(name, params, args, copied) \
-  SILL_RMA_SYMBOL(MPI_##name, params, args, copied) \
-  SILL_RMA_SYMBOL(PMPI_##name, params, args, copied)
+#define SILL_RMA_DIRECT(name, params, args, copied)       \
+  namespace {                                             \
+  const char entry_##name{};                              \
+  }                                                       \
+  SILL_RMA_SYMBOL(name, MPI_##name, params, args, copied) \
+  SILL_RMA_SYMBOL(name, PMPI_##name, params, args, copied)
 #define SILL_RMA(name, params, args) SILL_RMA_DIRECT(name, params, args, false)
 
 #define SILL_ORIGIN \

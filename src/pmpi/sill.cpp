@@ -30,7 +30,6 @@ std::uint64_t plain_size(MPI_Win win) {
 }  // namespace
 
 SILL_EXPORT int sill_win_sync_all(MPI_Win win) {
-  const sill::mpi::Inside inside;
   if (win == MPI_WIN_NULL) return bad_argument("sill_win_sync_all: win is MPI_WIN_NULL");
   Window* window = sill::window::find(win);
   if (!window) return MPI_SUCCESS;
@@ -38,7 +37,6 @@ SILL_EXPORT int sill_win_sync_all(MPI_Win win) {
 }
 
 SILL_EXPORT int sill_win_get_restored(MPI_Win win, int* restored) {
-  const sill::mpi::Inside inside;
   if (win == MPI_WIN_NULL || !restored) return bad_argument("sill_win_get_restored: a null argument");
   const Window* window = sill::window::find(win);
   *restored = window && window->restored();
@@ -46,7 +44,6 @@ SILL_EXPORT int sill_win_get_restored(MPI_Win win, int* restored) {
 }
 
 SILL_EXPORT int sill_win_get_path(MPI_Win win, char* buffer, size_t* size) {
-  const sill::mpi::Inside inside;
   if (win == MPI_WIN_NULL || !size || (!buffer && *size > 0)) return bad_argument("sill_win_get_path: a null argument");
   const Window* window = sill::window::find(win);
   const auto path = window ? window->store_path() : std::nullopt;
@@ -60,7 +57,6 @@ SILL_EXPORT int sill_win_get_path(MPI_Win win, char* buffer, size_t* size) {
 }
 
 SILL_EXPORT int sill_win_get_stats(MPI_Win win, sill_win_stats* stats) {
-  const sill::mpi::Inside inside;
   if (win == MPI_WIN_NULL || !stats) return bad_argument("sill_win_get_stats: a null argument");
   *stats = {};
   Window* window = sill::window::find(win);
@@ -80,7 +76,6 @@ SILL_EXPORT int sill_win_get_stats(MPI_Win win, sill_win_stats* stats) {
 }
 
 SILL_EXPORT int sill_split_get_stats(sill_split_stats* stats) {
-  const sill::mpi::Inside inside;
   const auto& report = sill::topology::last_report();
   if (!stats) return bad_argument("sill_split_get_stats: a null argument");
   if (!report) return bad_argument("sill_split_get_stats: this thread has made no split by directory");
@@ -97,7 +92,6 @@ SILL_EXPORT int sill_split_get_stats(sill_split_stats* stats) {
 }
 
 SILL_EXPORT int sill_check_rule(const char* rule) {
-  const sill::mpi::Inside inside;
   const Status status =
       rule ? sill::rules_with(rule).status() : Status(Cause::bad_argument, "sill_check_rule: a null argument");
   return status.ok() ? MPI_SUCCESS : sill::mpi::to_code_at_any_time(status);

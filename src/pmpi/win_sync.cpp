@@ -27,6 +27,7 @@ int on_Win_free(Next next, MPI_Win* win) {
   Window* window = win ? sill::window::find(*win) : nullptr;
   if (!window) return next(win);
   const int closed = sill::mpi::raise_on_window(*win, window->close());
+  const sill::mpi::WindowHandler handler(*win);
   // A thread that makes a window may get this handle at once: what threads remember of it must not be used then.
   ++sill::window::generation;
   const int freed = next(win);
@@ -35,9 +36,10 @@ int on_Win_free(Next next, MPI_Win* win) {
     return freed;
   }
   sill::window::note_window(*window);
-  const int finished = sill::mpi::raise_on_comm(MPI_COMM_WORLD, window->finish());
+  const sill::Status finished = window->finish();
   sill::window::leave(window);
-  return closed != MPI_SUCCESS ? closed : finished;
+  const int code = handler.raise(finished);
+  return closed != MPI_SUCCESS ? closed : code;
 }
 
 }  // namespace

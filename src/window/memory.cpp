@@ -140,10 +140,14 @@ Status free_memory(void* base, bool* known) {
   return finish(*memory);
 }
 
-void finish_memories() {
+Status finish_memories() {
   const std::lock_guard lock(memories_mutex);
-  for (const auto& [base, memory] : memories())
-    if (const Status status = finish(*memory); !status.ok()) log(LogLevel::error, status.message());
+  Status first;
+  for (const auto& [base, memory] : memories()) {
+    const Status status = finish(*memory);
+    if (first.ok()) first = status;
+  }
+  return first;
 }
 
 Status cover(MPI_Win win, const void* base, MPI_Aint size) {

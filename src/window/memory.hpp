@@ -14,8 +14,8 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr);
 // memory was Sill's at all.
 Status free_memory(void* base, bool* known);
 
-// The same for all memory that the program never freed. At the end of MPI; errors go to the log.
-void finish_memories();
+// The same for all memory that the program never freed, at the end of MPI: the first error.
+Status finish_memories();
 
 // A window of the user's own has got [base, base + size): what of it lies on storage is now synced with the window.
 Status cover(MPI_Win win, const void* base, MPI_Aint size);
