@@ -144,11 +144,13 @@ def check_fit(launcher: str, program: programs.Program, known: list[mpis.Mpi]) -
     # MPICH's launcher serves both of its ABIs.
     if program.family in served or (program.family == "mpiabi" and "mpich" in served):
         return
-    fitting = choose(program.family, program.library, known)
+    try:
+        advice = f"leave out --mpiexec, or give {choose(program.family, program.library, known)}"
+    except SillError:
+        advice = "give the launcher of the program's MPI"
     raise SillError(
         f"{program.path} belongs to the {program.family} family ({program.library or 'its library was not found'}), "
-        f"{launcher} to {own.name} {own.version} in {own.prefix}: its ranks would not find each other; leave out "
-        f"--mpiexec, or give {fitting}"
+        f"{launcher} to {own.name} {own.version} in {own.prefix}: its ranks would not find each other; {advice}"
     )
 
 
