@@ -51,6 +51,34 @@ Status find_nodes(OwnComm& own) {
   return from_code(code, "finding nodes");
 }
 
+// Bytes to and from other ranks; none are no message. The first error is kept.
+class Messages {
+ public:
+  explicit Messages(MPI_Comm comm) : comm_(comm) {}
+  void send(const char* data, std::size_t bytes, int to) {
+    if (bytes > 0) note(below().Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, comm_, next()), "MPI_Isend");
+  }
+  void receive(char* data, std::size_t bytes, int from) {
+    if (bytes > 0) note(below().Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, comm_, next()), "MPI_Irecv");
+  }
+  Status wait() {
+    note(below().Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    requests_.clear();
+    return status_;
+  }
+
+ private:
+  static constexpr int tag = 8;
+  MPI_Request* next() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
+  void note(int code, const char* call) {
+    if (status_.ok()) status_ = from_code(code, call);
+  }
+
+  MPI_Comm comm_;
+  std::vector<MPI_Request> requests_;
+  Status status_;
+};
+
 // The own communicator beside `user`; made at the first call.
 Result<Shared> own_comm(MPI_Comm user) {
   const int keyval = own_comm_keyval();
@@ -112,21 +140,36 @@ Status gather_bytes(const OwnComm& own, const void* mine, int size, void* all) {
   return from_code(below().Allgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, own.comm), "MPI_Allgather");
 }
 
-Result<std::vector<std::string>> gather_strings(const OwnComm& own, const std::string& mine,
-                                                const std::vector<int>& lengths) {
-  std::vector<int> starts;
-  int total = 0;
-  for (const int length : lengths) {
-    starts.push_back(total);
-    total += length;
+Result<std::map<int, std::string>> gather_on_node(const OwnComm& own, const std::string& mine,
+                                                  const std::vector<int>& lengths) {
+  std::vector<int> ranks;
+  std::size_t total = 0;
+  for (int rank = 0; rank < own.size; ++rank)
+    if (own.on_my_node(rank) && lengths[rank] > 0) ranks.push_back(rank);
+  for (const int rank : ranks) total += static_cast<std::size_t>(lengths[rank]);
+  std::string all(total, '\0');
+  std::map<int, char*> places;
+  for (char* place = all.data(); const int rank : ranks) {
+    places[rank] = place;
+    place += lengths[rank];
   }
-  std::string all(static_cast<std::size_t>(total), '\0');
-  const int code = below().Allgatherv(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(), lengths.data(),
-                                      starts.data(), MPI_CHAR, own.comm);
-  if (code != MPI_SUCCESS) return from_code(code, "MPI_Allgatherv");
-  std::vector<std::string> strings;
-  for (std::size_t rank = 0; rank < starts.size(); ++rank)
-    strings.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(lengths[rank])));
+  // By way of the node's lowest rank: a communicator of the node would be one more for each window.
+  const int lowest = own.node_of[own.rank];
+  Messages messages(own.comm);
+  if (own.rank != lowest) {
+    messages.send(mine.data(), mine.size(), lowest);
+    messages.receive(all.data(), total, lowest);
+  } else {
+    for (const auto& [rank, place] : places)
+      if (rank != own.rank) messages.receive(place, static_cast<std::size_t>(lengths[rank]), rank);
+    if (!mine.empty()) mine.copy(places[own.rank], mine.size());
+    if (Status status = messages.wait(); !status.ok()) return status;
+    for (int rank = 0; rank < own.size; ++rank)
+      if (rank != own.rank && own.on_my_node(rank)) messages.send(all.data(), total, rank);
+  }
+  if (Status status = messages.wait(); !status.ok()) return status;
+  std::map<int, std::string> strings;
+  for (const auto& [rank, place] : places) strings[rank].assign(place, static_cast<std::size_t>(lengths[rank]));
   return strings;
 }
 

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -41,9 +42,9 @@ Result<std::shared_ptr<const OwnComm>> window_comm(MPI_Comm user);
 // This process's rank in MPI_COMM_WORLD; where there is no world (sessions), the launcher's number, else `fallback`.
 int world_rank(int fallback);
 
-// One string of each rank, on every rank; all know the lengths. Collective.
-Result<std::vector<std::string>> gather_strings(const OwnComm& own, const std::string& mine,
-                                                const std::vector<int>& lengths);
+// One string of each rank on this node, by rank, if it isn't empty; all know the lengths. Collective on the node.
+Result<std::map<int, std::string>> gather_on_node(const OwnComm& own, const std::string& mine,
+                                                  const std::vector<int>& lengths);
 
 // One plain struct of each rank, on every rank. Collective.
 template <class Record>

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,7 +28,7 @@ struct StoreIdentity {
   std::uint64_t machine = 0;  // of a local disk: the running kernel; 0 for a file system that machines share
   std::uint64_t device = 0;   // there: of the kernel; else of type and path, for device numbers differ between machines
   std::uint64_t inode = 0;
-  friend bool operator==(const StoreIdentity&, const StoreIdentity&) = default;
+  friend auto operator<=>(const StoreIdentity&, const StoreIdentity&) = default;
 };
 
 class Source {

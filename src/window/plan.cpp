@@ -15,13 +15,6 @@ namespace {
 using storage::round_down;
 using storage::round_up;
 
-int leader_of(std::size_t rank, std::span<const Opened> opened) {
-  const auto first = std::find_if(opened.begin(), opened.end(), [&](const Opened& other) {
-    return other.open && other.identity == opened[rank].identity;
-  });
-  return static_cast<int>(first - opened.begin());
-}
-
 // Where `factor` is decided: a segment's bytes on storage. The border between memory and storage is the border of a
 // page, so each part is rounded in favour of storage.
 void split(const Request& request, std::uint64_t file_offset, std::uint64_t page, Placement& placement) {
@@ -179,6 +172,7 @@ bool needs_store(const Request& request) { return request.size > 0 && request.sh
 std::vector<Placement> place(std::span<const Request> requests, std::span<const Opened> opened, std::uint64_t page,
                              bool contiguous) {
   std::vector<Placement> placements(requests.size());
+  std::map<storage::StoreIdentity, int> leaders;
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> taken;  // (store, hinted offset) -> bytes of ranks before
   for (std::size_t rank = 0; rank < requests.size(); ++rank) {
     const Request& request = requests[rank];
@@ -186,7 +180,7 @@ std::vector<Placement> place(std::span<const Request> requests, std::span<const 
     placement.size = request.size;
     placement.disp_unit = request.disp_unit;
     if (!opened[rank].open) continue;
-    placement.leader = leader_of(rank, opened);
+    placement.leader = leaders.try_emplace(opened[rank].identity, static_cast<int>(rank)).first->second;
     std::uint64_t& before = taken[{placement.leader, request.offset}];
     split(request, request.offset + (request.layout == Layout::consecutive ? before : 0), page, placement);
     before += placement.storage_length;
@@ -203,6 +197,22 @@ WindowHints settle(WindowHints hints, const Request& request, const Placement& p
   if (const auto path = expand_filename(hints.filename, fields); path.ok())
     hints.filename = escape_filename(path.value());
   return hints;
+}
+
+std::vector<FileRange> ranges_of(int leader, std::span<const Placement> placements) {
+  std::vector<FileRange> all;
+  for (const Placement& placement : placements)
+    if (placement.leader == leader && placement.storage_length > 0)
+      all.push_back({placement.file_offset, placement.storage_length});
+  std::sort(all.begin(), all.end(), [](const FileRange& a, const FileRange& b) { return a.offset < b.offset; });
+  std::vector<FileRange> merged;
+  for (const FileRange& range : all) {
+    if (merged.empty() || range.offset > merged.back().end())
+      merged.push_back(range);
+    else
+      merged.back().length = std::max(merged.back().end(), range.end()) - merged.back().offset;
+  }
+  return merged;
 }
 
 Status check_overlap(std::span<const Placement> placements) {

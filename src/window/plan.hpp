@@ -96,6 +96,16 @@ std::vector<Placement> place(std::span<const Request> requests, std::span<const 
 // placeholders. Given as hints again, they lead to the same.
 WindowHints settle(WindowHints hints, const Request& request, const Placement& placement, const NameFields& fields);
 
+// A stretch of a file, in bytes.
+struct FileRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  std::uint64_t end() const { return offset + length; }
+};
+
+// What the ranks of a leader's store have of it, in as few stretches as can be, by their offset.
+std::vector<FileRange> ranges_of(int leader, std::span<const Placement> placements);
+
 // Cause::bad_hint if ranks share bytes of a store (overlap) and have copies of their own (staged): the copies would
 // undo each other.
 Status check_overlap(std::span<const Placement> placements);

@@ -63,7 +63,7 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
     stores.undo();
     return mpi::agree(own.comm, status);
   }
-  auto paths = mpi::gather_strings(own, stores.mine_ ? stores.mine_->path() : "", lengths);
+  auto paths = mpi::gather_on_node(own, stores.mine_ ? stores.mine_->path() : "", lengths);
   if (!paths.ok()) return paths.status();
   stores.paths_ = std::move(paths).value();
   return stores;
@@ -71,15 +71,12 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
 
 Status Stores::reserve(const mpi::OwnComm& own, std::span<const Placement> placements, Reserve how) {
   const bool leads = mine_ && placements[own.rank].leader == own.rank;
+  const auto ranges = leads ? ranges_of(own.rank, placements) : std::vector<FileRange>();
   Status status = leads ? mine_->check_unclaimed() : Status();
-  for (const Placement& placement : placements) {
-    if (!leads || placement.leader != own.rank) continue;
-    if (status.ok()) status = mine_->lock(placement.file_offset, placement.storage_length);
-  }
-  for (const Placement& placement : placements) {
-    if (!leads || placement.leader != own.rank) continue;
-    if (status.ok()) status = mine_->reserve(placement.file_offset, placement.storage_length, how);
-  }
+  for (const FileRange& range : ranges)
+    if (status.ok()) status = mine_->lock(range.offset, range.length);
+  for (const FileRange& range : ranges)
+    if (status.ok()) status = mine_->reserve(range.offset, range.length, how);
   return mpi::agree(own.comm, with_key(status));
 }
 

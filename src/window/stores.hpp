@@ -1,5 +1,6 @@
 #pragma once
 // The stores of a window: every rank opens its own, one rank for each store makes room in it.
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,7 +21,8 @@ class Stores {
                              const NameFields& fields);
 
   const std::vector<Opened>& opened() const { return opened_; }
-  const std::string& path_of(int rank) const { return paths_[static_cast<std::size_t>(rank)]; }
+  // Of a rank on this node.
+  const std::string& path_of(int rank) const { return paths_.at(rank); }
   const storage::StoreIdentity& identity_of(int rank) const { return opened_[static_cast<std::size_t>(rank)].identity; }
   std::optional<storage::Source>& mine() { return mine_; }
 
@@ -32,7 +34,7 @@ class Stores {
  private:
   std::optional<storage::Source> mine_;
   std::vector<Opened> opened_;
-  std::vector<std::string> paths_;
+  std::map<int, std::string> paths_;  // of the ranks on this node
 };
 
 // Opens the file or device that the hints name.

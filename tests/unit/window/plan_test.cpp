@@ -1,6 +1,7 @@
 #include "window/plan.hpp"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <algorithm>
 #include <map>
@@ -406,6 +407,51 @@ Placement placed(std::uint64_t offset, std::uint64_t length, bool staged, int le
   placement.staged = staged;
   placement.leader = leader;
   return placement;
+}
+
+TEST(RangesOf, AreAsFewAsCanBe) {
+  const std::vector placements = {placed(100, 50, false),    placed(0, 100, false), placed(300, 10, true),
+                                  placed(7, 7, false, 1),    placed(120, 60, true), placed(500, 0, false),
+                                  placed(1000, 10, false, 3)};
+  const auto ranges = ranges_of(0, placements);
+  ASSERT_EQ(ranges.size(), 2u);
+  EXPECT_EQ(ranges[0].offset, 0u);
+  EXPECT_EQ(ranges[0].length, 180u) << "side by side in another order, and on top of each other";
+  EXPECT_EQ(ranges[1].offset, 300u);
+  EXPECT_EQ(ranges[1].length, 10u);
+  EXPECT_TRUE(ranges_of(2, placements).empty());
+}
+
+// Processor seconds: other work on the machine doesn't count.
+double seconds_used() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+// Looking at every rank for every rank would be 5 thousand million comparisons.
+TEST(Plan, OfAHundredThousandRanksTakesNoSecond) {
+#ifdef __SANITIZE_ADDRESS__
+  constexpr double most = 10;
+#else
+  constexpr double most = 1;
+#endif
+  constexpr std::size_t ranks = 100'000;
+  for (const std::size_t ranks_of_a_store : {std::size_t{1}, std::size_t{64}, ranks}) {
+    std::vector<Request> requests(ranks, request_of(1 << 20, 0.5));
+    std::vector<Opened> opened;
+    for (std::size_t rank = 0; rank < ranks; ++rank) opened.push_back(store(rank / ranks_of_a_store));
+    const double begin = seconds_used();
+    ASSERT_TRUE(check_agreement(requests).ok());
+    resolve_automatic(requests);
+    const auto placements = place(requests, opened, page, false);
+    ASSERT_TRUE(check_overlap(placements).ok());
+    const auto ranges = ranges_of(0, placements);
+    EXPECT_LT(seconds_used() - begin, most) << ranks_of_a_store << " ranks on each store";
+    EXPECT_EQ(placements.back().leader, static_cast<int>((ranks - 1) / ranks_of_a_store * ranks_of_a_store));
+    ASSERT_EQ(ranges.size(), 1u);
+    EXPECT_EQ(ranges[0].length, ranks_of_a_store << 19);
+  }
 }
 
 TEST(CheckOverlap, RefusesCopiesOfOnePlace) {
