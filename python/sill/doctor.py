@@ -24,6 +24,9 @@ OK, WARN, BAD = "ok", "warn", "bad"
 # File systems whose coherence or durability of mapped files depends on a server or a layer below.
 _SERVERS = {"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs"}
 
+# At once; where a rank may have fewer, that is said.
+_MANY_WINDOWS = 256
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -179,15 +182,27 @@ def _limits() -> Iterator[Finding]:
     bounded = space != resource.RLIM_INFINITY
     advice = "mapped windows count here: ulimit -v unlimited" if bounded else ""
     yield Finding("limits", "address space", WARN if bounded else OK, show(space), advice)
-    files, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    low = files < 1024
-    yield Finding(
-        "limits", "open files", WARN if low else OK, f"{files} (at most {hard})", "ulimit -n 4096" if low else ""
-    )
+    yield _descriptors(*resource.getrlimit(resource.RLIMIT_NOFILE), cores=os.cpu_count() or 1)
     locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     low = locked != resource.RLIM_INFINITY and locked < 2**26 and os.path.isdir("/sys/class/infiniband")
     advice = "network cards pin memory: ulimit -l unlimited" if low else ""
     yield Finding("limits", "locked memory", WARN if low else OK, show(locked), advice)
+
+
+def _descriptors(limit: int, hard: int, cores: int) -> Finding:
+    """A rank keeps one descriptor for each window or coarray; its program and MPI library want some, too."""
+    unlimited = resource.RLIM_INFINITY
+    if limit == unlimited:
+        return Finding("limits", "open files", OK, "unlimited")
+    kept_free = 128 + 4 * cores
+    windows = max(0, limit - kept_free)
+    few = windows < _MANY_WINDOWS
+    wanted = max(4096, 2 * (kept_free + _MANY_WINDOWS))
+    allowed = hard == unlimited or hard >= wanted
+    advice = f"ulimit -n {wanted}" + ("" if allowed else f", which administrators have to allow: now at most {hard}")
+    advice = advice if few else ""
+    found = f"{limit}: {windows} windows or coarrays a rank"
+    return Finding("limits", "open files", WARN if few else OK, found, advice)
 
 
 def _memory() -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -142,6 +143,26 @@ def test_a_small_limit_of_files_is_warned_of(stand_ins, harness_environment):
     )  # fmt: skip
     (row,) = [row for row in json.loads(result.stdout) if row["item"] == "file size"]
     assert (row["verdict"], row["advice"]) == ("warn", "windows can't grow beyond it: ulimit -f unlimited")
+
+
+@pytest.mark.parametrize(
+    ("limits", "cores", "verdict", "windows", "advice"),
+    [
+        ((1024, 524288), 2, "ok", 888, ""),
+        ((1024, 4096), 192, "warn", 128, "ulimit -n 4096"),
+        ((4096, 4096), 192, "ok", 3200, ""),
+        ((64, 64), 2, "warn", 0, "ulimit -n 4096, which administrators have to allow: now at most 64"),
+        ((1024, resource.RLIM_INFINITY), 1024, "warn", 0, "ulimit -n 8960"),
+    ],
+)
+def test_the_limit_of_descriptors_is_judged_by_windows(limits, cores, verdict, windows, advice):
+    finding = doctor._descriptors(*limits, cores=cores)
+    assert (finding.verdict, finding.advice) == (verdict, advice)
+    assert finding.found == f"{limits[0]}: {windows} windows or coarrays a rank"
+
+
+def test_no_limit_of_descriptors_is_no_problem():
+    assert doctor._descriptors(resource.RLIM_INFINITY, resource.RLIM_INFINITY, cores=2).verdict == "ok"
 
 
 def test_a_wrapper_that_links_coarrays_statically_is_warned_of(tmp_path, monkeypatch):
