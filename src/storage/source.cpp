@@ -86,7 +86,7 @@ Source::Source(Source&& other) noexcept { *this = std::move(other); }
 
 Source& Source::operator=(Source&& other) noexcept {
   if (this == &other) return *this;
-  if (fd_ >= 0) ::close(fd_);
+  close();
   fd_ = std::exchange(other.fd_, -1);
   path_ = std::move(other.path_);
   identity_ = other.identity_;
@@ -102,8 +102,10 @@ Source& Source::operator=(Source&& other) noexcept {
   return *this;
 }
 
-Source::~Source() {
-  if (fd_ >= 0) ::close(fd_);
+Source::~Source() { close(); }
+
+void Source::close() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
 Status Source::adopt(int fd) {
@@ -190,8 +192,8 @@ Status Source::lock(std::uint64_t offset, std::uint64_t length) {
         path_ + ": no file locks here (" + std::strerror(error) + "); two jobs on it go unnoticed");
     return {};
   }
-  // From the first lock on, nobody removes the file. Before it, between open and now, somebody may have.
-  if (!std::exchange(locked_, true) && !is_named())
+  // From the first lock on, no window removes the file. Before it, between open and now, one may have.
+  if (!std::exchange(locked_, true) && !check_there(0, true).ok())
     return {Cause::in_use, path_ + ": another window deleted or replaced it while it was being opened"};
   return {};
 }
@@ -210,13 +212,28 @@ Status Source::lock_all() const {
   return errno_status(error, path_ + ": no file locks here, another window may lie on it");
 }
 
-// Both are needed: NFS renames what is deleted while open on the same node, and tells other nodes late.
-bool Source::is_named() const {
+Status Source::check_there(std::uint64_t end, bool name_matters) const {
   struct stat open;
+  if (is_device_ || is_anonymous_) return {};
+  if (::fstat(fd_, &open) != 0) return errno_status(errno, path_);
+  if (Status named = name_matters ? check_name(open.st_nlink) : Status(); !named.ok()) return named;
+  if (static_cast<std::uint64_t>(open.st_size) >= end) return {};
+  return {Cause::bad_file, path_ + ": was cut to " + std::to_string(open.st_size) +
+                               " bytes under a window that ends at " + std::to_string(end)};
+}
+
+// Both are needed: NFS renames what is deleted while open on the same node, and tells other nodes late.
+Status Source::check_name(nlink_t links) const {
   struct stat named;
-  if (is_device_) return true;
-  return ::fstat(fd_, &open) == 0 && open.st_nlink > 0 && ::stat(path_.c_str(), &named) == 0 &&
-         named.st_ino == open.st_ino && named.st_dev == open.st_dev;
+  // Where /proc didn't tell the whole path, it means nothing in another working folder.
+  if (links > 0 && path_.front() != '/') return {};
+  const int error = ::stat(path_.c_str(), &named) == 0 ? 0 : errno;
+  if (error == 0 && (named.st_ino != identity_.inode || named.st_dev != device_))
+    return {Cause::bad_file, path_ + ": is another file by now; what the window syncs is not in it"};
+  if (links == 0 || error == ENOENT || error == ENOTDIR)
+    return {Cause::no_such_file, path_ + ": was deleted, or moved away, under a window"};
+  // Folders that this process may no longer pass, and the like: the file is there, by whatever name.
+  return error == 0 || error == EACCES ? Status() : errno_status(error, path_);
 }
 
 Status Source::reserve(std::uint64_t offset, std::uint64_t length, Reserve how) {

@@ -46,7 +46,10 @@ class Source {
   Source& operator=(const Source&) = delete;
   ~Source();
 
+  // -1 once it is closed.
   int fd() const { return fd_; }
+  // Closes the descriptor, and so gives locks back. What is mapped stays so, and open_peer() opens the same anew.
+  void close();
   const std::string& path() const { return path_; }
   const StoreIdentity& identity() const { return identity_; }
   bool is_device() const { return is_device_; }
@@ -75,6 +78,9 @@ class Source {
   Status undo();
   // Makes the file's name durable. Needed once, before the first sync returns.
   Status sync_folder() const;
+  // Whether what is synced can be found again: Cause::no_such_file if the file was deleted, Cause::bad_file if its path
+  // leads to another one or it was cut before byte `end`. Its name doesn't matter to who will delete it anyway.
+  Status check_there(std::uint64_t end, bool name_matters) const;
   // Deletes the file. Not if its path leads elsewhere by now (Cause::bad_file), nor if another window lies on it
   // (Cause::in_use). Nothing to do for a device.
   Status remove();
@@ -92,7 +98,7 @@ class Source {
   };
   Status adopt(int fd);
   Status lock_all() const;
-  bool is_named() const;
+  Status check_name(nlink_t links) const;
   Status grow(std::uint64_t end) const;
   Status fill(std::uint64_t offset, std::uint64_t end, std::uint64_t old_size) const;
   Status write_zeros(std::uint64_t offset, std::uint64_t end) const;

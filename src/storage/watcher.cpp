@@ -317,13 +317,26 @@ std::vector<Watched::Piece> pieces_of(const Watched& watched) {
   return pieces;
 }
 
+struct Wanted {
+  bool learn;
+  bool behind;
+};
+
+Wanted what_for(std::size_t length, const Care& care) {
+  if (length == 0 || !(care.learn || care.write_behind)) return {false, false};
+  const bool fits = fits_in_memory(care.node_bytes);
+  return {care.learn && !fits, care.write_behind && length >= long_mapping && (care.write_mostly || !fits)};
+}
+
 }  // namespace
 
+bool Watch::wanted(std::size_t length, const Care& care) {
+  const auto [learn, behind] = what_for(length, care);
+  return learn || behind;
+}
+
 Watch::Watch(std::byte* address, std::size_t length, const Source& source, std::uint64_t offset, const Care& care) {
-  if (length == 0) return;
-  const bool fits = fits_in_memory(care.node_bytes);
-  const bool learn = care.learn && !fits;
-  const bool behind = care.write_behind && length >= long_mapping && (care.write_mostly || !fits);
+  const auto [learn, behind] = what_for(length, care);
   if (!(learn || behind)) return;
   std::unique_ptr<Watched, Forget> watched(
       new Watched{address, length, &source, offset, chunk_bytes(length), care.large_pages, care.alone, {}, {}});

@@ -25,6 +25,8 @@ struct Care {
 class Watch {
  public:
   Watch() = default;
+  // Whether there is anything to watch for: if not, a Watch does nothing.
+  static bool wanted(std::size_t length, const Care& care);
   Watch(std::byte* address, std::size_t length, const Source& source, std::uint64_t offset, const Care& care);
   // To be called after each sync.
   void synced();

@@ -1,7 +1,9 @@
 #include "window/segment.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/log.hpp"
 #include "storage/mapping.hpp"
 #include "storage/page_cache.hpp"
 #include "storage/staging.hpp"
@@ -29,11 +31,21 @@ storage::Usage usage_of(const WindowHints& hints, const Pages& pages) {
 }  // namespace
 
 Status StoredSegment::attach(const WindowHints& hints, bool own, const std::string& window_name) {
-  if (extent_.staged)
-    return own ? storage::read_in(source_, extent_.offset, extent_.address, extent_.length) : Status();
-  const Pages pages = pages_of(extent_);
-  Status status = storage::map_over(pages.address, pages.length, source_, pages.offset, usage_of(hints, pages));
-  if (status.ok()) guard_ = storage::FaultGuard(pages.address, pages.length, window_name, source_.path());
+  own_ = own;
+  name_matters_ = !hints.unlink;
+  if (extent_.staged && own) return storage::read_in(source_, extent_.offset, extent_.address, extent_.length);
+  Status status;
+  if (!extent_.staged) {
+    if (source_.fd() < 0) {
+      auto again = opened_again();
+      if (!again.ok()) return again.status();
+      source_ = std::move(again).value();
+    }
+    const Pages pages = pages_of(extent_);
+    status = storage::map_over(pages.address, pages.length, source_, pages.offset, usage_of(hints, pages));
+    if (status.ok()) guard_ = storage::FaultGuard(pages.address, pages.length, window_name, source_.path());
+  }
+  if (!own) source_.close();
   return status;
 }
 
@@ -71,26 +83,54 @@ void StoredSegment::watch(const WindowHints& hints, std::uint64_t node_bytes, bo
   care.alone = alone;
   care.node_bytes = node_bytes;
   const std::lock_guard lock(watch_mutex_);
-  watch_ = storage::Watch(pages.address, pages.length, source_, pages.offset, care);
+  watch_ = {};
+  watched_.reset();
+  if (!storage::Watch::wanted(pages.length, care)) return;
+  if (source_.fd() < 0) {
+    auto again = opened_again();
+    if (!again.ok()) return log(LogLevel::info, again.status().message() + "; not watched");
+    watched_ = std::move(again).value();
+  }
+  watch_ = storage::Watch(pages.address, pages.length, watched_ ? *watched_ : source_, pages.offset, care);
 }
 
 void StoredSegment::unwatch() {
   const std::lock_guard lock(watch_mutex_);
   watch_ = {};
+  watched_.reset();
 }
 
 Status StoredSegment::sync(const std::byte* begin, const std::byte* end, SyncCounts* counts) {
   begin = std::max<const std::byte*>(begin, extent_.address);
   end = std::min<const std::byte*>(end, extent_.address + extent_.length);
   if (begin >= end || source_.is_anonymous()) return {};
-  if (!name_durable_.load()) {
-    if (Status status = source_.sync_folder(); !status.ok()) return status;
-    name_durable_.store(true);
-  }
-  const auto skip = static_cast<std::uint64_t>(begin - extent_.address);
+  std::byte* const first = extent_.address + (begin - extent_.address);
   const auto length = static_cast<std::uint64_t>(end - begin);
-  if (!extent_.staged) return sync_mapped(extent_.address + skip, length, counts);
-  const auto written = storage::write_out(source_, extent_.offset + skip, begin, length);
+  // Bytes whose file can't be found afterwards are better than none.
+  const Status bytes = extent_.staged ? sync_staged(first, length, counts) : sync_mapped(first, length, counts);
+  const Status name = sync_name();
+  const Status there = own_ ? source_.check_there(extent_.offset + extent_.length, name_matters_) : Status();
+  for (const Status& status : {bytes, there, name})
+    if (!status.ok()) return status;
+  return {};
+}
+
+Status StoredSegment::sync_name() {
+  if (name_durable_.load()) return {};
+  Status status = source_.sync_folder();
+  if (status.ok()) name_durable_.store(true);
+  return status;
+}
+
+Status StoredSegment::sync_staged(std::byte* begin, std::uint64_t length, SyncCounts* counts) {
+  std::optional<storage::Source> again;
+  if (source_.fd() < 0) {
+    auto opened = opened_again();
+    if (!opened.ok()) return opened.status();
+    again = std::move(opened).value();
+  }
+  const auto offset = extent_.offset + static_cast<std::uint64_t>(begin - extent_.address);
+  const auto written = storage::write_out(again ? *again : source_, offset, begin, length);
   if (written.ok() && counts) counts->bytes += written.value();
   return written.status();
 }

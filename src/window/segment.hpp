@@ -35,13 +35,14 @@ class StoredSegment {
   StoredSegment(storage::Source source, const Extent& extent) : source_(std::move(source)), extent_(extent) {}
 
   // Brings the store to the extent's address: pages for a mapped one; its bytes for a staged one, if this process owns
-  // it.
+  // it. A neighbour's is open only while it is needed: node and windows multiply to more descriptors than there are.
   Status attach(const WindowHints& hints, bool own, const std::string& window_name);
   // Puts anonymous memory back in place of a mapped extent.
   Status detach();
   // Hides a mapped extent from this process's stores, which go to private pages instead, until it is attached anew.
   Status shield();
-  // Makes the bytes of [begin, end) that lie in the extent durable, and counts them if asked to.
+  // Makes the bytes of [begin, end) that lie in the extent durable, and counts them if asked to. An error also if the
+  // extent is this process's own and its file is deleted, replaced or cut by now.
   Status sync(const std::byte* begin, const std::byte* end, SyncCounts* counts);
   Status sync(SyncCounts* counts) { return sync(extent_.address, extent_.address + extent_.length, counts); }
   // Passes a changed access_style on; ends the watching.
@@ -52,16 +53,27 @@ class StoredSegment {
   // To be called before the mapping goes.
   void unwatch();
 
+  // Open if this process owns the extent.
   storage::Source& source() { return source_; }
   const Extent& extent() const { return extent_; }
 
  private:
   Status sync_mapped(std::byte* begin, std::uint64_t length, SyncCounts* counts);
+  Status sync_staged(std::byte* begin, std::uint64_t length, SyncCounts* counts);
+  // Makes the file's name durable, once.
+  Status sync_name();
+
+  Result<storage::Source> opened_again() const {
+    return storage::Source::open_peer(source_.path(), source_.identity());
+  }
 
   storage::Source source_;
   Extent extent_;
+  bool own_ = false;
+  bool name_matters_ = true;  // the file isn't deleted at the end
   storage::FaultGuard guard_;
-  std::mutex watch_mutex_;  // a sync on one thread may go on while another changes the access style
+  std::mutex watch_mutex_;                  // a sync on one thread may go on while another changes the access style
+  std::optional<storage::Source> watched_;  // a neighbour's source, as long as it is watched
   storage::Watch watch_;
   std::atomic<bool> name_durable_{false};
 };
