@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -42,21 +43,31 @@ def listed(kind: str) -> list[str]:
     return names_in(listing.stdout)
 
 
+def run(program: Path, report: Path) -> tuple[dict[str, ElementTree.Element], dict[str, str]]:
+    """The test cases by full name; and of those that ended the program, what it wrote. All run at once, and again without
+    the one at which the program ended."""
+    crashed: dict[str, str] = {}
+    while True:
+        done = subprocess.run(
+            [program, f"--gtest_filter=*-{':'.join(crashed)}", f"--gtest_output=xml:{report}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+        )
+        if report.exists():
+            cases = ElementTree.parse(report).iter("testcase")
+            return {f"{case.get('classname')}.{case.get('name')}": case for case in cases}, crashed
+        begun = re.findall(r"^\[ RUN      \] (\S+)$", done.stdout, re.MULTILINE)
+        output = f"{program} ended with status {done.returncode}:\n{done.stdout[-8000:]}"
+        assert begun and begun[-1] not in crashed, output
+        crashed[begun[-1]] = output
+
+
 @cache
-def run(kind: str, report: Path) -> tuple[dict[str, ElementTree.Element], str]:
-    """One run of all tests: the test cases by full name (none when the program crashed), and what it wrote."""
-    done = subprocess.run(
-        [executable(kind), f"--gtest_output=xml:{report}"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=TIMEOUT_S,
-    )
-    if not report.exists():
-        return {}, f"{executable(kind)} ended with status {done.returncode}:\n{done.stdout[-8000:]}"
-    cases = ElementTree.parse(report).iter("testcase")
-    return {f"{case.get('classname')}.{case.get('name')}": case for case in cases}, done.stdout
+def run_once(kind: str, report: Path) -> tuple[dict[str, ElementTree.Element], dict[str, str]]:
+    return run(executable(kind), report)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -76,14 +87,38 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_unit(kind: str, name: str, reports: Path) -> None:
-    cases, output = run(kind, reports / f"{kind}.xml")
-    assert name in cases, output
+    cases, crashed = run_once(kind, reports / f"{kind}.xml")
+    assert name not in crashed, crashed[name]
     case = cases[name]
     failures = [failure.text or "" for failure in case.iter("failure")]
     assert not failures, "\n".join(failures)
     for skipped in case.iter("skipped"):
         pytest.skip(skipped.get("message", "").partition("\n")[2].strip())
     assert case.get("result") == "completed"
+
+
+# Answers like a GoogleTest of which two tests end the program.
+CRASHES = """#!/usr/bin/env python3
+import sys
+left_out = sys.argv[1].partition("-gtest_filter=*-")[2].split(":")
+names = [name for name in ("A.crashes", "A.passes", "B.crashes", "B.passes") if name not in left_out]
+for name in names:
+    print("[ RUN      ]", name, flush=True)
+    if name.endswith("crashes"):
+        sys.exit("runtime error in " + name)
+cases = "".join('<testcase classname="{}" name="{}"/>'.format(*name.split(".")) for name in names)
+open(sys.argv[2].partition("xml:")[2], "w").write(f"<testsuite>{cases}</testsuite>")
+"""
+
+
+def test_a_test_that_ends_the_program_fails_alone(tmp_path: Path) -> None:
+    program = tmp_path / "tests"
+    program.write_text(CRASHES)
+    program.chmod(0o755)
+    cases, crashed = run(program, tmp_path / "report.xml")
+    assert list(cases) == ["A.passes", "B.passes"]
+    assert list(crashed) == ["A.crashes", "B.crashes"]
+    assert "runtime error in B.crashes" in crashed["B.crashes"]
 
 
 @pytest.mark.parametrize(("kind", "target"), [("plain", "build"), ("sanitized", "sanitized")])

@@ -25,6 +25,8 @@ TEST(TomlRules, ReadEveryTypeOfValue) {
   EXPECT_EQ(value_of("storage_alloc_factor = 'auto'", "storage_alloc_factor"), "auto");
   EXPECT_EQ(value_of("storage_alloc_unlink = true", "storage_alloc_unlink"), "true");
   EXPECT_EQ(value_of("storage_alloc_filename = '/s/a,b=c'", "storage_alloc_filename"), "/s/a,b=c");
+  // A letter of two bytes where blanks are skipped.
+  EXPECT_EQ(value_of("storage_alloc_filename = \"\"\"/s/\\\n \xc3\xa9\"\"\"", "storage_alloc_filename"), "/s/\xc3\xa9");
 }
 
 TEST(TomlRules, NameKeysByTheirTableName) { EXPECT_EQ(value_of("stripe_count = 4", "striping_factor"), "4"); }
@@ -64,6 +66,9 @@ TEST(TomlRules, ErrorsNamePathLineAndReason) {
       {"[=]\n", "/c/sill.toml:1: "},
       {"[windows]\n\"\xc3\xa9\" = 1\n", "/c/sill.toml:2: unknown key '\xc3\xa9'"},
       {"[windows]\nalloc_type = \xc3\xa9\n", "/c/sill.toml:2: "},
+      {"[windows]\nalloc_type = 1\"\xd1\x91\"\n", "/c/sill.toml:2: "},
+      {"[windows]\n\xe3\x81\x82 = 1\n", "/c/sill.toml:2: "},
+      {"[[[\n", "/c/sill.toml:1: "},
       {"[\n", "/c/sill.toml:1: "},
       {"\xff\xfe", "/c/sill.toml:1: "}};
   for (const auto& [text, reason] : texts) {
