@@ -4,8 +4,8 @@
 #   SILL_DEFAULT_FAMILY           that of the mpicc on $PATH, else the first
 #   SILL_<family>_INCLUDE         folder with the family's mpi.h (mpiabi: mpi_abi.h)
 #   SILL_<family>_LIBRARY         a libmpi of the family (ompi: linked, for its handles are data symbols)
-#   SILL_MPIS                     names, e.g. mpich4 ompi4 mpich5 mpich5abi ompi5
-#   SILL_MPI_<name>_CC, _FC, _FAMILY   compiler wrappers ("" if there is none) and family
+#   SILL_MPIS                     names, e.g. mpich4 ompi4 mpich5 mpich5abi ompi5, or ompi5.0.7 ompi5.0.11
+#   SILL_MPI_<name>_CC, _FC, _FAMILY, _LIBRARY   compiler wrappers ("" if there is none), family, its libmpi
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(SILL_MPI_ROOTS "" CACHE STRING "Folders in which to look for MPIs first (prefixes with bin/mpicc or include/mpi.h)")
 if(SILL_WHEEL)

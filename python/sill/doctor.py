@@ -60,7 +60,8 @@ def _mpis(known: list[mpis.Mpi]) -> Iterator[Finding]:
         missing = [what for what, path in (("mpicc", mpi.cc), ("mpiexec", mpi.mpiexec)) if not path]
         verdict = WARN if missing else OK
         advice = f"no {' and no '.join(missing)}: install its development and run-time parts" if missing else ""
-        yield Finding("MPI", mpi.name, verdict, f"{mpi.version}, family {mpi.family}, {mpi.library}", advice)
+        found = f"{mpis.product(mpi.name, mpi.version)}, family {mpi.family}, {mpi.library}"
+        yield Finding("MPI", mpi.name, verdict, found, advice)
     if not known:
         yield Finding(
             "MPI", "none", BAD, "no MPI found", "install one: apt install mpich libmpich-dev, or pip install mpich"
@@ -68,8 +69,10 @@ def _mpis(known: list[mpis.Mpi]) -> Iterator[Finding]:
     launcher = launchers.on_path()
     family = launchers.family_of(launcher, known) if launcher else None
     if launcher:
+        own = launchers.mpi_of(launcher, known)
+        whose = f"{f'{own.title}, ' if own else ''}family {family or 'unknown'}"
         advice = "" if family else "name the MPI's own launcher: sill run --mpiexec CMD"
-        yield Finding("MPI", "mpiexec", OK if family else WARN, f"{launcher}, family {family or 'unknown'}", advice)
+        yield Finding("MPI", "mpiexec", OK if family else WARN, f"{launcher}, {whose}", advice)
     else:
         yield Finding("MPI", "mpiexec", WARN, "none on $PATH", "load your MPI's module, or use sill run --mpiexec CMD")
 
@@ -77,7 +80,7 @@ def _mpis(known: list[mpis.Mpi]) -> Iterator[Finding]:
 def _libraries(known: list[mpis.Mpi]) -> Iterator[Finding]:
     found = libraries.installed()
     for family in mpis.FAMILIES:
-        users = [mpi.name for mpi in known if mpi.family == family]
+        users = [mpi.title for mpi in known if mpi.family == family]
         if family in found:
             yield Finding("Sill", f"libsill-{family}", OK, str(found[family]))
         elif users:

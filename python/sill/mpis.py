@@ -19,8 +19,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 FAMILIES = ("mpiabi", "mpich", "ompi")
@@ -36,6 +36,8 @@ SONAMES = {
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
+_IMPLEMENTATIONS = {"mpich": "MPICH", "ompi": "Open MPI", "intel": "Intel MPI", "mpiabi": "MPI ABI"}
+
 # The endings of compiler wrappers and launchers: Debian's, the MPI-5 ABI's of MPICH, the plain one last, because on
 # Debian it is a link to one of the others.
 _ENDINGS = (".mpich", ".openmpi", "", "_abi")
@@ -45,7 +47,7 @@ _ENDINGS = (".mpich", ".openmpi", "", "_abi")
 class Mpi:
     """One MPI installation in one of its ABIs; the paths are absolute."""
 
-    name: str  # implementation and major version, e.g. mpich4, ompi5, mpich5abi
+    name: str  # its kind; where there are two of a kind, with the whole version: ompi5.0.7, mpich5.0.2abi
     version: str
     family: str  # one of FAMILIES
     prefix: str
@@ -58,21 +60,61 @@ class Mpi:
     root_env: dict[str, str] = field(default_factory=dict)  # what it wants to run as root; for test harnesses only
 
     @property
+    def kind(self) -> str:
+        """Implementation and major version, e.g. mpich4, ompi5, mpich5abi."""
+        return kind_of(self.name)
+
+    @property
+    def full_name(self) -> str:
+        return _full_name(self.kind, self.version)
+
+    @property
+    def title(self) -> str:
+        return title(self.name, self.version)
+
+    @property
     def version_tuple(self) -> tuple[int, ...]:
         return tuple(int(part) for part in re.findall(r"\d+", self.version))
 
 
 def find(prefixes: Iterable[str] = ()) -> list[Mpi]:
     """All MPIs of this machine, each once, those of `prefixes` first."""
-    found: dict[str, Mpi] = {}
+    found: list[Mpi] = []
     for folder in _bin_folders(prefixes):
         for ending in _ENDINGS:
             wrapper = folder / f"mpicc{ending}"
             mpi = _describe(wrapper, ending) if os.access(wrapper, os.X_OK) else None
-            if mpi is None or any(_same(mpi, other) for other in found.values()):
-                continue
-            found[_free_name(mpi.name, found)] = mpi
-    return [Mpi(**{**vars(mpi), "name": name}) for name, mpi in found.items()]
+            if mpi and not any(_same(mpi, other) for other in found):
+                found.append(mpi)
+    kinds = [mpi.name for mpi in found]
+    return [replace(mpi, name=mpi.full_name) if kinds.count(mpi.name) > 1 else mpi for mpi in found]
+
+
+def named(wanted: str, versions: Mapping[str, str]) -> list[str]:
+    """Of these MPIs (names with their versions) those that a user means: the one called so, also by its whole version,
+    or all of that kind."""
+    called = [name for name, version in versions.items() if wanted in (name, _full_name(kind_of(name), version))]
+    return called or [name for name in versions if kind_of(name) == wanted]
+
+
+def kind_of(name: str) -> str:
+    """ompi5 of ompi5.0.7, mpich5abi of mpich5.0.2abi."""
+    return re.sub(r"^([a-z]+\d+).*?(abi)?$", r"\1\2", name)
+
+
+def product(name: str, version: str) -> str:
+    """What people call it: Open MPI 5.0.11."""
+    return f"{_IMPLEMENTATIONS.get(re.sub(r'[^a-z].*', '', name), 'MPI')} {version}".strip()
+
+
+def title(name: str, version: str) -> str:
+    """The name, and what it stands for: ompi5 (Open MPI 5.0.11)."""
+    return f"{name} ({product(name, version)})"
+
+
+def _full_name(kind: str, version: str) -> str:
+    match = re.match(r"([a-z]+)\d+(abi)?$", kind)
+    return f"{match[1]}{version}{match[2] or ''}" if match else kind
 
 
 def headers(mpis: Iterable[Mpi]) -> dict[str, Mpi]:
@@ -111,9 +153,13 @@ def cmake_text(mpis: list[Mpi]) -> str:
     usable = [mpi for mpi in mpis if mpi.cc]
     lines.append(_set("SILL_MPIS", ";".join(mpi.name for mpi in usable)))
     for mpi in usable:
-        for key, value in (("CC", mpi.cc), ("FC", mpi.fc), ("FAMILY", mpi.family), ("VERSION", mpi.version)):
+        for key, value in _cmake_values(mpi).items():
             lines.append(_set(f"SILL_MPI_{mpi.name}_{key}", value or ""))
     return "\n".join(lines) + "\n"
+
+
+def _cmake_values(mpi: Mpi) -> dict[str, str | None]:
+    return {"CC": mpi.cc, "FC": mpi.fc, "FAMILY": mpi.family, "VERSION": mpi.version, "LIBRARY": mpi.library}
 
 
 def _default_family(mpis: list[Mpi], chosen: dict[str, Mpi]) -> str:
@@ -136,15 +182,6 @@ def _quoted(value: str) -> str:
 def _same(one: Mpi, other: Mpi) -> bool:
     """Whether these are one MPI found twice, or the same release in two places."""
     return (one.name, one.version) == (other.name, other.version)
-
-
-def _free_name(name: str, taken: dict[str, Mpi]) -> str:
-    """`name`, or name-2, name-3, ... when another release of the same major version has it."""
-    number, candidate = 1, name
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}-{number}"
-    return candidate
 
 
 def _bin_folders(prefixes: Iterable[str]) -> Iterator[Path]:

@@ -215,6 +215,21 @@ def test_a_build_has_a_target_for_each_mpi_with_programs(tmp_path):
     assert crowd == [MPIS[0].mpiexec, *MPIS[0].oversubscribe, "-n", str(os.cpu_count() + 1)]
 
 
+@pytest.mark.parametrize("folder", ["name", "kind", "full_name"])
+def test_an_mpi_is_meant_by_each_of_its_names(tmp_path, folder):
+    """Its programs may be from a time when there were more or fewer of its kind."""
+    mpi = MPIS[0]
+    (tmp_path / "bin" / getattr(mpi, folder)).mkdir(parents=True)
+    for wanted in (mpi.name, mpi.kind, mpi.full_name):
+        [found] = places.targets([wanted], tmp_path, None, [])
+        assert (found.mpi, found.title) == (mpi.name, mpi.title)
+        assert found.folder == tmp_path / "bin" / getattr(mpi, folder)
+        [found] = places.targets([wanted], tmp_path, mpi.mpiexec, [])
+        assert found.mpi == mpi.name
+    with pytest.raises(SillError, match=f"no MPI mpich99 here; choose of {mpi.name}"):
+        places.targets(["mpich99"], tmp_path, None, [])
+
+
 @pytest.mark.parametrize("own_launcher", [False, True])
 def test_installed_programs_tell_their_mpi(tmp_path, monkeypatch, mpi_program, own_launcher):
     """As on a cluster: no checkout, programs on $PATH, and perhaps a launcher that belongs to no MPI."""

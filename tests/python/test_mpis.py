@@ -67,9 +67,33 @@ def test_the_mpi_of_a_launcher_is_found_wherever_it_is(prefix, tmp_path):
 
 
 def test_a_second_release_of_a_major_version_gets_another_name(prefix):
-    roots = [prefix(v, MPICH.format(version=v), "libmpi.so.12") for v in ("4.0.2", "4.2.0", "4.0.2-again")]
+    roots = [prefix(v, MPICH.format(version=v), "libmpi.so.12") for v in ("4.0.2", "4.2.0", "4.1.2")]
+    roots.append(prefix("4.0.2-again", MPICH.format(version="4.0.2"), "libmpi.so.12"))
     found = mpis.find([*roots, roots[0]])
-    assert [m.name for m in found] == ["mpich4", "mpich4-2", "mpich4-3"]
+    assert [m.name for m in found] == ["mpich4.0.2", "mpich4.2.0", "mpich4.1.2"]
+    assert {m.kind for m in found} == {"mpich4"}
+    assert found[1].title == "mpich4.2.0 (MPICH 4.2.0)"
+    versions = {m.name: m.version for m in found}
+    assert mpis.named("mpich4", versions) == list(versions)
+    assert mpis.named("mpich4.2.0", versions) == ["mpich4.2.0"]
+    assert mpis.named("mpich4.2", versions) == []
+
+
+def test_two_releases_in_two_abis_keep_apart(prefix):
+    for version in ("5.0.1", "5.0.2"):
+        prefix(version, MPICH.format(version=version), "libmpi.so.12")
+        root = prefix(version, MPICH.format(version=version), "libmpi_abi.so.1", flags="-lmpi_abi", wrapper="mpicc_abi")
+    found = mpis.find([root.replace("5.0.2", "5.0.1"), root])
+    assert [m.name for m in found] == ["mpich5.0.1", "mpich5.0.1abi", "mpich5.0.2", "mpich5.0.2abi"]
+    assert [m.kind for m in found] == ["mpich5", "mpich5abi", "mpich5", "mpich5abi"]
+
+
+def test_the_only_one_of_its_kind_is_found_by_every_name(prefix):
+    (mpi,) = mpis.find([prefix("a", OMPI.format(5, 0, 11), "libmpi.so.40")])
+    assert (mpi.name, mpi.title) == ("ompi5", "ompi5 (Open MPI 5.0.11)")
+    for wanted in ("ompi5", "ompi5.0.11"):
+        assert mpis.named(wanted, {mpi.name: mpi.version}) == ["ompi5"]
+    assert mpis.named("ompi", {mpi.name: mpi.version}) == []
 
 
 def test_the_oldest_fitting_headers_are_built_with(prefix):

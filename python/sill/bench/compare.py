@@ -32,7 +32,9 @@ def _ratios(name: str, a: Results, b: Results) -> list[tuple[str, ...]]:
         other = right.get((row["mpi"], row["name"]))
         if other and row["ratios"] and other["ratios"]:
             numbers = _numbers(row["value"], other["value"])
-            found.append((name, row["mpi"], row["title"], *numbers, verdict(row["ratios"], other["ratios"])))
+            found.append(
+                (name, _who(row["mpi"], a, b), row["title"], *numbers, verdict(row["ratios"], other["ratios"]))
+            )
     return found
 
 
@@ -46,8 +48,14 @@ def _figures(name: str, a: Results, b: Results) -> list[tuple[str, ...]]:
                 one, two = list(values.values()), list(others.values())
                 at = " ".join(f"{label}={value}" for label, value in labels)
                 numbers = _numbers(statistics.median(one), statistics.median(two))
-                found.append((name, *key, at, *numbers, verdict(one, two)))
+                found.append((name, _who(key[0], a, b), *key[1:], at, *numbers, verdict(one, two)))
     return found
+
+
+def _who(mpi: str, a: Results, b: Results) -> str:
+    """The MPI, with both versions where they differ."""
+    one, two = ({m["name"]: m["version"] for m in results["mpis"]}[mpi] for results in (a, b))
+    return mpi if one == two else f"{mpi} ({one}, then {two})"
 
 
 def _numbers(a: float, b: float) -> tuple[str, str, str]:

@@ -71,7 +71,7 @@ class Job:
         else:
             path = self.target.program(self.scenario.program)
             if path is None:
-                raise RunError(f"no {self.scenario.program} for {self.target.mpi}: run make, or install Sill's apps")
+                raise RunError(f"no {self.scenario.program} for {self.target.title}: run make, or install Sill's apps")
             words = [str(path)]
         for key, value in parameters.items():
             words += [self._filled(word) for word in _option(key, value)]
@@ -119,7 +119,7 @@ def run(job: Job, limit: Limit) -> dict[str, Any]:
 
 def check_variant(job: Job, found: dict[str, Any]) -> None:
     """A ratio is worth something only if each variant was what it is called, and its data were right."""
-    who = f"{job.target.mpi}, {job.variant.name}"
+    who = f"{job.target.title}, {job.variant.name}"
     if found.get("verified") is False:
         raise RunError(f"{who}: the program found wrong data")
     if job.variant.command:

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from ..mpis import kind_of
 from .model import Comparison, Scenario, Side
 from .series import Labels, Series, Values, without
 
@@ -37,9 +38,9 @@ def judge(mpi: str, scenario: Scenario, series: Series) -> list[Row]:
 
 def _row(mpi: str, c: Comparison, noisy: float, points: list[Row]) -> Row:
     bounds = {"at_least": c.at_least, "at_most": c.at_most}
-    goal = {
-        key: by.get(mpi, by.get("default")) for key, by in bounds.items() if by.get(mpi, by.get("default")) is not None
-    }
+    # Goals are for kinds of MPIs: ompi4, whatever its version.
+    found = {key: by.get(kind_of(mpi), by.get("default")) for key, by in bounds.items()}
+    goal = {key: bound for key, bound in found.items() if bound is not None}
     row = {"mpi": mpi, "name": c.name, "title": c.title, "form": c.form, "mean": c.mean, "value": None, "ratios": []}
     row |= {"spread": None, "noisy": False, "note": "", "paper": c.paper, "paper_note": c.paper_note, "points": points}
     row |= {**goal, "met": None}

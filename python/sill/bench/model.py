@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..mpis import kind_of
 from .toml import Table
 
 AS = ("speed", "time", "value")
@@ -42,11 +43,12 @@ class Point:
     ranks: int
     parameters: Table
     labels: dict[str, Any]
-    only: tuple[str, ...] = ()  # MPIs; empty: all
+    only: tuple[str, ...] = ()  # kinds of MPIs; empty: all
     without: tuple[str, ...] = ()
 
     def runs_under(self, mpi: str) -> bool:
-        return (not self.only or mpi in self.only) and mpi not in self.without
+        kind = kind_of(mpi)
+        return (not self.only or kind in self.only) and kind not in self.without
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,10 @@ class Target:
     environment: dict[str, str] = field(default_factory=dict)
     oversubscribe: tuple[str, ...] = ()  # the launcher's options for more ranks than cores
 
+    @property
+    def title(self) -> str:
+        return mpis.title(self.mpi, self.version)
+
     def start(self, ranks: int) -> list[str]:
         """The launcher's part of a command line."""
         crowded = ranks > len(os.sched_getaffinity(0))
@@ -107,25 +111,38 @@ def targets(names: Sequence[str], build: Path | None, mpiexec: str | None, neede
     if words:
         return [_own_launcher(words, names, built, known, needed)]
     found = built or ({} if build else _installed(known, needed))
+    chosen = []
     for name in names:
-        if name not in found:
+        if not _named(name, found):
             raise SillError(f"no MPI {name} here; choose of {', '.join(found) or 'none: install one'}", 2)
+        chosen += _named(name, found)
     if not found:
         raise SillError("no MPI with a build of the programs: run make, or install sill's apps and name --mpiexec")
-    return [found[name] for name in dict.fromkeys(names or found)]
+    return [found[name] for name in dict.fromkeys(chosen or found)]
+
+
+def _named(name: str, found: dict[str, Target]) -> list[str]:
+    return mpis.named(name, {own: target.version for own, target in found.items()})
 
 
 def preferred(all_of_them: list[Target]) -> Target:
     """The one for scenarios that run under one MPI."""
-    ranked = sorted(all_of_them, key=lambda t: PREFERRED.index(t.mpi) if t.mpi in PREFERRED else len(PREFERRED))
-    return ranked[0]
+    places = {kind: place for place, kind in enumerate(PREFERRED)}
+    return min(all_of_them, key=lambda t: places.get(mpis.kind_of(t.mpi), len(PREFERRED)))
 
 
 def _built(programs_folder: Path, libraries_folder: Path | None, known: list[mpis.Mpi]) -> dict[str, Target]:
     """The MPIs of this machine for which programs were built, in a folder each."""
     folder = programs_folder.resolve()
-    there = [mpi for mpi in known if mpi.mpiexec and (folder / mpi.name).is_dir()]
-    return {mpi.name: _target(mpi, folder / mpi.name, libraries_folder) for mpi in there}
+    there = [(mpi, own) for mpi in known if mpi.mpiexec and (own := _own_folder(folder, mpi))]
+    return {mpi.name: _target(mpi, own, libraries_folder) for mpi, own in there}
+
+
+def _own_folder(folder: Path, mpi: mpis.Mpi) -> Path | None:
+    """Its folder of programs. When they were built there may have been another number of its kind, and it had another
+    name."""
+    names = (mpi.name, mpi.full_name, mpi.kind)
+    return next((folder / name for name in names if (folder / name).is_dir()), None)
 
 
 def _installed_for_each(known: list[mpis.Mpi]) -> dict[str, Target]:
@@ -176,8 +193,10 @@ def _own_launcher(
     if len(names) > 1:
         raise SillError("--mpiexec goes with one --mpi; name one", 2)
     own = launchers.mpi_of(launcher[0], known)
-    name = names[0] if names else own.name if own else ""
-    found = built.get(name) or (next(iter(built.values())) if len(built) == 1 and not names else None)
+    chosen = _named(names[0], built) if names else [own.name] if own else []
+    found = built.get(chosen[0]) if len(chosen) == 1 else None
+    if found is None and len(built) == 1 and not names:
+        found = next(iter(built.values()))
     if found is None and not built:
         found = next(iter(_installed(known, needed).values()), None)
     if found is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import SillError
 from .model import Figure
-from .results import Results
+from .results import Results, titles
 from .scenario import figures_of
 from .series import Series, number, without
 from .tables import goal_text, scaled
@@ -49,7 +49,7 @@ def draw(results: Results, mpi: str) -> bytes:
         _ratios(axes[len(panels)], rows)
     for ax in axes[count:]:
         ax.axis("off")
-    figure.suptitle(f"{results['scenario']['title']} ({mpi})", fontsize=11)
+    figure.suptitle(f"{results['scenario']['title']}: {titles(results)[mpi]}", fontsize=11)
     picture = io.BytesIO()
     figure.savefig(picture, dpi=110, format="png")
     plot.close(figure)

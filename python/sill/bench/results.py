@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import __version__, stores
 from ..errors import SillError
-from ..mpis import CHECKOUT
+from ..mpis import CHECKOUT, title
 from . import judge, schema
 from .devices import Made
 from .model import Scenario
@@ -123,6 +123,11 @@ def latest(folder: Path) -> dict[str, Results]:
     return dict(sorted(found.items()))
 
 
+def titles(results: Results) -> dict[str, str]:
+    """What to call each MPI, by its name."""
+    return {mpi["name"]: title(mpi["name"], mpi["version"]) for mpi in results["mpis"]}
+
+
 def conditions(results: Results) -> list[str]:
     """What a reader of the figures has to know, one line each: machine, limits, doubts."""
     machine = results["machine"]
@@ -130,7 +135,7 @@ def conditions(results: Results) -> list[str]:
     lines = [
         f"{machine['processor']}, {machine['cores']} cores, {memory:.0f} GiB, Linux {machine['kernel']}, "
         f"{machine['file_system']} ({machine['store']})",
-        "; ".join(f"{mpi['name']} {mpi['version']}" for mpi in results["mpis"]) + f"; Sill {machine['sill']}",
+        "; ".join(titles(results).values()) + f"; Sill {machine['sill']}",
     ]
     for place in machine.get("places", []):
         many = f"{place['count']} x " if place["count"] > 1 else ""

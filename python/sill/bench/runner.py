@@ -78,7 +78,7 @@ def run(
                 samples.append(_sample(scenario, turn, folder / str(number), groups, number, text, places))
             except SillError as error:
                 given_up.add(key)
-                failures.append(f"{turn.target.mpi} {turn.variant.name}: {error}")
+                failures.append(f"{turn.target.title}, {turn.variant.name}: {error}")
     return samples, failures
 
 
@@ -120,7 +120,7 @@ def _sample(
 def _progress(scenario: Scenario, turn: Turn, number: int, total: int, passed: float) -> str:
     left = f", about {_duration(passed / number * (total - number))} left" if number else ""
     values = (str(value) for value in turn.point.labels.values())
-    where = f"{scenario.name}: {turn.target.mpi}, {turn.variant.name}, {turn.point.ranks} ranks"
+    where = f"{scenario.name}: {turn.target.title}, {turn.variant.name}, {turn.point.ranks} ranks"
     settings = " ".join(list(values)[1:])
     repetition = f"{turn.repetition + 1}/{scenario.repetitions}"
     return f"[{number + 1}/{total}{left}] {where}{', ' + settings if settings else ''}, {repetition}"
