@@ -93,9 +93,9 @@ enum { SILL_MEDIUM_UNKNOWN, SILL_MEDIUM_MEMORY, SILL_MEDIUM_SOLID_STATE, SILL_ME
 
 /* The store under a path. Texts that don't fit are cut, except `identity`, whose end becomes a checksum. */
 typedef struct sill_store_info {
-  char file_system[32];     /* as mount shows it: "ext4", "nfs4"; "block device" where the path is one */
+  char file_system[32];     /* as mount shows it: "ext4", "nfs4"; "block device" where the path is one; "unknown" */
   char source[256];         /* as mount shows it: "/dev/vda", "server:/export" */
-  char mount_point[256];    /* where this process sees it; "" for a block device */
+  char mount_point[256];    /* where this process sees it; "" for a block device, or if it is unknown */
   char device[64];          /* the kernel's name of the block device, "nvme0n1p2"; "" if none is seen */
   char identity[256];       /* the same wherever this store is seen; "boot:..." holds until then; copies have it too */
   uint64_t capacity_bytes;  /* all of it */

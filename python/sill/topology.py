@@ -85,5 +85,5 @@ def medium(store: native.Store) -> str:
     """What keeps the bytes, as far as it is known."""
     if store.medium == "memory":
         return "memory"
-    name = store.device or store.source
+    name = store.device or store.source or "unknown"
     return f"{name} ({store.medium})" if store.medium else name

@@ -159,6 +159,17 @@ std::optional<bool> direct_io(const Mount& mount, const struct statx& facts) {
   return {};
 }
 
+// The mount of a file. A process whose root is no mount, as in a plain chroot, doesn't see the one of it in /proc: then
+// the device alone is known.
+Mount mount_of_file(int fd, const std::string& path, const struct statx& facts) {
+  if (auto found = mount_of(fd, path); found.ok()) return std::move(found).value();
+  Mount mount;
+  mount.major = facts.stx_dev_major;
+  mount.minor = facts.stx_dev_minor;
+  mount.type = "unknown";
+  return mount;
+}
+
 // All from /sys, for few may open a device.
 Result<Store> describe_device(const std::string& path, dev_t number) {
   Store store;
@@ -195,9 +206,7 @@ Result<Store> query_store(const std::string& path) {
   if (fd < 0 || ::statx(fd, "", AT_EMPTY_PATH, wanted, &facts) != 0) return errno_status(errno, path);
   if (S_ISBLK(facts.stx_mode)) return describe_device(path, makedev(facts.stx_rdev_major, facts.stx_rdev_minor));
   if (::fstatfs(fd, &space) != 0) return errno_status(errno, path);
-  auto found = mount_of(fd, path);
-  if (!found.ok()) return found.status();
-  const Mount& mount = found.value();
+  const Mount mount = mount_of_file(fd, path, facts);
   const Device device = device_of(mount);
   const auto unit = static_cast<std::uint64_t>(space.f_frsize);
 

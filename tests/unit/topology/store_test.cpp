@@ -1,10 +1,13 @@
 #include "topology/store.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 #include "unit/support/folder.hpp"
@@ -110,6 +113,27 @@ TEST(Store, WhatMayNotBeReadIsDescribedAnyway) {
     ::_exit(store.ok() && store.value().mount_point == expected && !store.value().identity.empty() ? 0 : 1);
   });
   EXPECT_EQ(outcome.status, 0) << outcome.output;
+}
+
+// Without /proc, and with one in which the root's mount isn't listed.
+TEST(Store, InAPlainChrootWhatIsUnknownIsSaid) {
+  if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
+  const test::Folder folder;
+  ASSERT_EQ(::mkdir((folder / "proc").c_str(), 0755), 0);
+  const Store outside = query(folder.path());
+  for (const bool proc : {false, true}) {
+    const auto outcome = test::run_child([&] {
+      if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ::_exit(2);
+      if (proc && ::mount("proc", (folder / "proc").c_str(), "proc", 0, nullptr) != 0) ::_exit(3);
+      if (::chroot(folder.path().c_str()) != 0 || ::chdir("/") != 0) ::_exit(4);
+      const auto store = query_store("/");
+      if (!store.ok()) std::fprintf(stderr, "%s\n", store.status().message().c_str());
+      const bool right = store.ok() && store.value().file_system == "unknown" && store.value().mount_point.empty() &&
+                         store.value().capacity == outside.capacity && !store.value().identity.empty();
+      ::_exit(right ? 0 : 1);
+    });
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+  }
 }
 
 TEST(Store, MissingPathIsAnErrorThatNamesIt) {
