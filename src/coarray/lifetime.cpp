@@ -16,6 +16,7 @@
 #include "coarray/libcaf.hpp"
 #include "coarray/registry.hpp"
 #include "coarray/team.hpp"
+#include "mpi/below.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
 #include "window/asked.hpp"
@@ -78,6 +79,21 @@ void check_list(const char* variable, const std::vector<std::string>& listed) {
     if (!known(name)) log(LogLevel::warn, std::string(variable) + ": no coarray was called '" + name + "'");
 }
 
+// At the end each image sends each other one a word, which nobody takes; MPICH from 4.2 on aborts where a communicator
+// is freed that has such messages. These receives take them whenever they come; MPI is ended before anybody could wait.
+void take_last_words() {
+  if (!team().initial()) return;
+  const mpi::OwnComm& own = *team().own;
+  static std::vector<int> words;
+  static std::vector<MPI_Request> requests;
+  words.resize(static_cast<std::size_t>(own.size));
+  requests.resize(words.size(), MPI_REQUEST_NULL);
+  for (int image = 0; image < own.size; ++image) {
+    const auto at = static_cast<std::size_t>(image);
+    if (image != own.rank) mpi::below().Irecv(&words[at], 1, MPI_INT, image, MPI_ANY_TAG, team().comm, &requests[at]);
+  }
+}
+
 // Ends syncing nothing more, as MPI will be finalized or aborted below.
 void finish() {
   const CoarrayOptions& chosen = options().value();
@@ -86,6 +102,7 @@ void finish() {
     check_list("PCAF_VOLATILE", chosen.except);
   }
   leave_all();
+  take_last_words();
   end_teams();
 }
 
