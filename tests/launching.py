@@ -30,6 +30,37 @@ SHARED_MEMORY_NAMES = ("mpich_sh*", "sm_segment*", "vader_segment*", "osc_*")  #
 MPIS = [mpi for mpi in mpis.find() if mpi.mpiexec]
 
 
+def is_one_of(mpi: mpis.Mpi, which: str) -> bool:
+    """Whether an MPI is of that kind (ompi4), or of an implementation and these versions: `mpich 4.0` (any 4.0),
+    `ompi 5.0.3-5.0` (from 5.0.3 to the last 5.0)."""
+    name, _, versions = which.partition(" ")
+    if not versions:
+        return mpi.kind == name
+    first, _, last = versions.partition("-")
+    low, high = (tuple(map(int, text.split("."))) for text in (first, last or first))
+    return (
+        re.match("[a-z]+", mpi.kind)[0] == name and low <= mpi.version_tuple and mpi.version_tuple[: len(high)] <= high
+    )
+
+
+def first_of(which: str) -> mpis.Mpi | None:
+    """The first MPI of this machine that is one of these."""
+    return next((mpi for mpi in MPIS if is_one_of(mpi, which)), None)
+
+
+def abilities(mpi: mpis.Mpi) -> set[str]:
+    """What the variants of programs.toml ask for."""
+    if not mpi.kind.startswith("mpich"):
+        return set()
+    # A variable splits a node in two; MPICH 4 leaves a node's windows to direct copies, and can't be native on several.
+    return {"cliques", "native_nodes" if mpi.version_tuple >= (5,) else "direct_on_a_node"}
+
+
+# For what doesn't depend on the MPI: the quickest to start; and one of each implementation.
+QUICKEST = first_of("mpich5") or next(iter(MPIS), None)
+ONE_OF_EACH = [mpi for mpi in (QUICKEST, first_of("ompi4") or first_of("ompi5")) if mpi]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A finished job. `code` is the launcher's; None when the time limit ended the job."""

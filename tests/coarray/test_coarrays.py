@@ -50,7 +50,7 @@ def run(mpi, caf, launcher, kept):
     """Run a coarray program; by default its coarrays are kept in the folder `kept`."""
 
     def start(words, images, keep=True, sill=True, **env):
-        if images == 1 and mpi.name == "ompi4":
+        if images == 1 and mpi.kind == "ompi4":
             pytest.skip("with Open MPI 4.1, OpenCoarrays itself can't start one image alone (MPI_Win_create refuses)")
         settings = {"PCAF_ENABLED": "true", "PCAF_PATH": str(kept)} if keep else {}
         return launcher.run(

@@ -23,12 +23,12 @@ SYNC_EVERY = 40
 
 def environment(mpi, window: str) -> dict[str, str]:
     """Open MPI 4's osc/rdma crashes in MPI_Compare_and_swap on the windows it allocates, also without Sill."""
-    return {"OMPI_MCA_osc": "^rdma"} if (mpi.name, window) == ("ompi4", "memory") else {}
+    return {"OMPI_MCA_osc": "^rdma"} if (mpi.kind, window) == ("ompi4", "memory") else {}
 
 
 def volume_for(mpi, ranks: int) -> str:
     """MPICH 4 swaps by messages, which wait for a rank that isn't on a core: milliseconds for each key."""
-    return "100" if mpi.name == "mpich4" and ranks > 2 else str(VOLUME)
+    return "100" if mpi.kind == "mpich4" and ranks > 2 else str(VOLUME)
 
 
 def command(store: Path, window: str, *arguments: str) -> list[str | Path]:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import near_files
 import pytest
-from launching import MPIS
+from launching import QUICKEST
 from test_hacc_io import PARTICLE_BYTES, PARTICLES, expected  # noqa: F401  (a fixture)
 
-MPI = {mpi.name: mpi for mpi in MPIS}.get("mpich5", MPIS[0])  # the quickest to start
+MPI = QUICKEST
 SIZES = (4, 4, 4, 4, 4, 4, 4, 8, 2)
 CHUNK = 100
 NEAR, NEAR_OF = "near 100%%.%r", "near 100%.{}"  # what --near says, and what it means

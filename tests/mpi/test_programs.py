@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from launching import BUILD, MPIS, SKIPPED, TIMEOUT_S
+from launching import BUILD, MPIS, SKIPPED, TIMEOUT_S, abilities, is_one_of
 
 try:
     import tomllib
@@ -20,7 +20,7 @@ def cases():
     for entry in TABLE["program"]:
         for mpi in MPIS:
             for variant, rank_counts in entry["runs"].items():
-                if not mpi.name.startswith(VARIANTS[variant].get("mpis", "")):
+                if not abilities(mpi).issuperset(VARIANTS[variant].get("needs", [])):
                     continue
                 for ranks in rank_counts:
                     marks = [pytest.mark.quick] if entry.get("quick") and variant == "plain" and ranks == 2 else []
@@ -31,9 +31,9 @@ def cases():
 
 @pytest.mark.parametrize(("entry", "mpi", "variant", "ranks"), list(cases()))
 def test_program(entry, mpi, variant, ranks, launcher):
-    skips = entry.get("skip", {})
-    if reason := skips.get(mpi.name) or skips.get(f"{mpi.name}-{variant}"):
-        pytest.skip(reason)
+    for which, reason in entry.get("skip", {}).items():
+        if is_one_of(mpi, which):
+            pytest.skip(reason)
     if entry.get("fortran") and not (BUILD / "bin" / mpi.name / entry["name"]).exists() and not mpi.fc:
         pytest.skip(f"{mpi.name} has no Fortran compiler here")
     options = VARIANTS[variant]
