@@ -2,6 +2,8 @@
 BUILD ?= build
 SANITIZED ?= build-sanitized
 PYTHON := .venv/bin/python
+RELEASE ?= trixie
+FOLDER ?= /var/tmp/sill-$(RELEASE)
 
 # configure FOLDER OPTIONS: the log is shown only when something is wrong.
 define configure
@@ -17,7 +19,7 @@ define build
 endef
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build sanitized demo test bench format lint clean
+.PHONY: help setup build sanitized demo test release bench format lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -40,6 +42,9 @@ demo: build ## count the words of real text in storage windows, with a crash on 
 
 test: build sanitized ## all tests under every MPI found, some at once; ARGS are pytest's, e.g. ARGS="-m quick"
 	@SILL_BUILD=$(abspath $(BUILD)) SILL_SANITIZED=$(abspath $(SANITIZED)) $(PYTHON) tools/test $(ARGS)
+
+release: ## demo and test on another release of Debian, in a folder, as root; RELEASE=trixie FOLDER=/var/tmp/sill-trixie
+	@tools/release $(RELEASE) $(FOLDER)
 
 bench: build ## storage windows against memory windows; ARGS="--quick". All scenarios: sill bench list
 	@.venv/bin/sill bench run rma winalloc sync --build $(abspath $(BUILD)) $(ARGS)

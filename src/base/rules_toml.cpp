@@ -9,8 +9,8 @@
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #define TOML_EXCEPTIONS 0
-// Up to 3.4 it calls letters such as e with an accent unreachable where blanks may stand; they are no blanks. 3.4 has its
-// headers under other names, and is asked for first: an older one may be installed behind it.
+// Up to 3.4 it calls letters such as e with an accent unreachable where blanks may stand; they are no blanks. 3.4 has
+// its headers under other names, and is asked for first: an older one may be installed behind it.
 #if __has_include(<toml++/impl/preprocessor.hpp>)
 #include <toml++/impl/preprocessor.hpp>
 #undef TOML_UNREACHABLE

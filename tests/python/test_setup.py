@@ -83,6 +83,17 @@ def test_an_ordinary_user_is_told_which_packages_are_missing(checkout, tmp_path)
     assert "must not be called" not in result.stderr
 
 
+def test_another_release_is_not_made_over_what_is_there(tmp_path):
+    (tmp_path / "diary").write_text("mine")
+    release = ROOT / "tools" / "release"
+    result = run("bash", release, "trixie", tmp_path)
+    assert result.returncode == 1
+    said = "neither empty nor a Debian system" if os.geteuid() == 0 else "only root"
+    assert said in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["diary"]
+    assert "usage: tools/release NAME FOLDER" in run("bash", release).stderr
+
+
 def test_a_path_with_spaces_is_refused_at_once(tmp_path):
     shutil.copytree(ROOT / "tools", tmp_path / "a b" / "tools")
     result = run("bash", tmp_path / "a b" / "tools" / "setup")

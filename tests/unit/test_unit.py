@@ -44,8 +44,8 @@ def listed(kind: str) -> list[str]:
 
 
 def run(program: Path, report: Path) -> tuple[dict[str, ElementTree.Element], dict[str, str]]:
-    """The test cases by full name; and of those that ended the program, what it wrote. All run at once, and again without
-    the one at which the program ended."""
+    """The test cases by full name; and of those that ended the program, what it wrote. All run at once, and again
+    without the one at which the program ended."""
     crashed: dict[str, str] = {}
     while True:
         done = subprocess.run(
@@ -61,7 +61,8 @@ def run(program: Path, report: Path) -> tuple[dict[str, ElementTree.Element], di
             return {f"{case.get('classname')}.{case.get('name')}": case for case in cases}, crashed
         begun = re.findall(r"^\[ RUN      \] (\S+)$", done.stdout, re.MULTILINE)
         output = f"{program} ended with status {done.returncode}:\n{done.stdout[-8000:]}"
-        assert begun and begun[-1] not in crashed, output
+        assert begun, output
+        assert begun[-1] not in crashed, output
         crashed[begun[-1]] = output
 
 
