@@ -11,6 +11,8 @@ namespace sill {
 namespace {
 
 using values::bad;
+using values::read_stripe_count;
+using values::read_stripe_unit;
 using values::read_whole;
 
 Status read_flag(std::string_view value, bool& result) {
@@ -67,14 +69,10 @@ constexpr CoarrayOptionRow rows[] = {
      "segment size of other implementations; checked, but of no effect: Sill writes what is dirty, page by page",
      [](std::string_view value, CoarrayOptions& options) { return read_size(value, options.segment_size); }},
     {"PCAF_STRIPESIZE", "whole number", "", "bytes", "stripe size of new files, where the file system has stripes",
-     [](std::string_view value, CoarrayOptions& options) { return read_size(value, options.stripe_size); }},
-    {"PCAF_STRIPECOUNT", "whole number", "", "", "devices that new files are spread over, where the file system can",
-     [](std::string_view value, CoarrayOptions& options) {
-       unsigned count = 0;
-       Status status = read_whole(value, 1u, any<unsigned>, count);
-       if (status.ok()) options.stripe_count = count;
-       return status;
-     }},
+     [](std::string_view value, CoarrayOptions& options) { return read_stripe_unit(value, options.stripe_size); }},
+    {"PCAF_STRIPECOUNT", "whole number, -1", "", "",
+     "devices that new files are spread over, where the file system can; -1: all",
+     [](std::string_view value, CoarrayOptions& options) { return read_stripe_count(value, options.stripe_count); }},
     {"PCAF_COARRAYS", "list of names", "all", "", "the only coarrays to keep",
      [](std::string_view value, CoarrayOptions& options) { return read_names(value, options.only); }},
     {"PCAF_VOLATILE", "list of names", "none", "", "coarrays that are not kept",

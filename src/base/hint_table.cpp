@@ -23,8 +23,6 @@ constexpr std::array<std::string_view, 2> layout_names = {"consecutive", "overla
 constexpr std::array<std::string_view, 7> style_names = {
     "read_once", "write_once", "read_mostly", "write_mostly", "sequential", "reverse_sequential", "random"};
 
-constexpr unsigned largest_count = std::numeric_limits<int>::max();
-
 Status read_factor(std::string_view value, Factor& result) {
   if (value == "auto") {
     result = {.automatic = true};
@@ -208,7 +206,7 @@ const std::array<HintRow, 17> rows = {{
      .default_value = "",
      .unit = "",
      .aliases = {},
-     .help = "How the window will be used, so that the system reads ahead and writes back to match.",
+     .help = "How the window will be used; docs/hints.md tells what each style does, and which do nothing.",
      .collective = false,
      .parse = [](Value value, Hints& hints) { return read_styles(value, hints.access_style); },
      .format = [](const Hints& hints) { return write_styles(hints.access_style); }},
@@ -226,30 +224,22 @@ const std::array<HintRow, 17> rows = {{
      .default_value = "",
      .unit = "devices",
      .aliases = factor_aliases,
-     .help = "How many devices of a Lustre file system a new file is spread over.",
+     .help = "How many devices of a Lustre file system a new file is spread over; -1: all.",
      .collective = false,
-     .parse =
-         [](Value value, Hints& hints) {
-           unsigned count = 0;
-           const Status status = read_whole(value, 1u, largest_count, count);
-           if (status.ok()) hints.striping_factor = count;
-           return status;
-         },
-     .format = [](const Hints& hints) { return write_optional(hints.striping_factor); }},
+     .parse = [](Value value, Hints& hints) { return read_stripe_count(value, hints.striping_factor); },
+     .format =
+         [](const Hints& hints) {
+           return hints.striping_factor == all_devices ? "-1" : write_optional(hints.striping_factor);
+         }},
     {.key = "striping_unit",
-     .values = "whole number from 1",
+     .values = "whole number from 1 to 4294901760",
      .default_value = "",
      .unit = "bytes",
      .aliases = unit_aliases,
-     .help = "How many bytes of a new file lie on one device before the next one's turn (Lustre).",
+     .help =
+         "How many bytes of a new file lie on one device before the next one's turn; Lustre wants multiples of 65536.",
      .collective = false,
-     .parse =
-         [](Value value, Hints& hints) {
-           std::uint64_t bytes = 0;
-           const Status status = read_whole(value, std::uint64_t{1}, largest_offset, bytes);
-           if (status.ok()) hints.striping_unit = bytes;
-           return status;
-         },
+     .parse = [](Value value, Hints& hints) { return read_stripe_unit(value, hints.striping_unit); },
      .format = [](const Hints& hints) { return write_optional(hints.striping_unit); }},
     {.key = "storage_alloc_reserve",
      .values = "full, sparse",

@@ -40,6 +40,9 @@ struct Factor {
   double share = 1.0;
 };
 
+// Of a striping_factor: as many as the file system has. Lustre's own number for it.
+constexpr unsigned all_devices = 0xFFFF;
+
 struct WindowHints {
   AllocType alloc_type = AllocType::memory;
   std::string filename;  // with its placeholders
@@ -50,7 +53,7 @@ struct WindowHints {
   bool discard = false;
   unsigned access_style = access_none;
   mode_t file_perm = 0600;
-  std::optional<unsigned> striping_factor;
+  std::optional<unsigned> striping_factor;     // or all_devices
   std::optional<std::uint64_t> striping_unit;  // bytes
   Reserve reserve = Reserve::full;
   Engine engine = Engine::mapped;

@@ -4,11 +4,13 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "base/hints.hpp"
 #include "base/status.hpp"
 
 namespace sill::values {
@@ -54,6 +56,25 @@ Status read_whole(std::string_view value, Number low, Number high, Number& resul
   if (number < low) return bad("must be at least " + std::to_string(low));
   result = number;
   return {};
+}
+
+// What Lustre can be told: numbers of devices up to its LOV_MAX_STRIPE_COUNT, bytes in 32 bits, by 64 KiB.
+constexpr unsigned largest_stripe_count = 2000;
+constexpr std::uint64_t largest_stripe_unit = 0xFFFF0000;
+
+// -1 is all devices.
+inline Status read_stripe_count(std::string_view value, std::optional<unsigned>& result) {
+  unsigned count = all_devices;
+  const Status status = value == "-1" ? Status() : read_whole(value, 1u, largest_stripe_count, count);
+  if (status.ok()) result = count;
+  return status;
+}
+
+inline Status read_stripe_unit(std::string_view value, std::optional<std::uint64_t>& result) {
+  std::uint64_t bytes = 0;
+  const Status status = read_whole(value, std::uint64_t{1}, largest_stripe_unit, bytes);
+  if (status.ok()) result = bytes;
+  return status;
 }
 
 // Files end at the largest off_t.

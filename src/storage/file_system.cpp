@@ -58,8 +58,8 @@ bool apply_striping(int fd, std::optional<unsigned> factor, std::optional<std::u
     return false;
   }
   lov_user_md layout;
-  layout.stripe_count = static_cast<std::uint16_t>(std::min(factor.value_or(0), 0xFFFEu));
-  layout.stripe_size = static_cast<std::uint32_t>(std::min<std::uint64_t>(unit.value_or(0), 0xFFFF0000u));
+  layout.stripe_count = static_cast<std::uint16_t>(factor.value_or(0));
+  layout.stripe_size = static_cast<std::uint32_t>(unit.value_or(0));
   if (::ioctl(fd, ll_ioc_lov_setstripe, &layout) == 0) return true;
   log(LogLevel::warn, std::string("striping_factor, striping_unit: not applied, Lustre said: ") + std::strerror(errno));
   return false;

@@ -17,7 +17,7 @@ namespace {
 constexpr int read_write = PROT_READ | PROT_WRITE;
 
 // MADV_RANDOM also keeps the kernel from making large folios: a sync then writes the dirty pages, not 2 MiB for each.
-// Nothing fits reverse reading, or the "mostly" styles, better than no advice.
+// Nothing fits reverse reading, or the "mostly" styles, better than no advice: a fault then reads in both directions.
 int kernel_advice(unsigned access_style) {
   if (access_style & access_random) return MADV_RANDOM;
   if (access_style & (access_sequential | access_read_once | access_write_once)) return MADV_SEQUENTIAL;

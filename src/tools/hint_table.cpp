@@ -80,6 +80,20 @@ lead to the same files. `storage_alloc_window_path` is only in the answer: `nati
 hints of that memory (of the one attached first). A name that is too long for the MPI library's infos (255 bytes with Open
 MPI) is left out; `sill_win_get_path` in `sill.h` tells the path of any length.
 
+## Access styles
+
+| style | what it does |
+|---|---|
+| `random` | `MADV_RANDOM`: no reading ahead, pages of 4 KiB, nothing written behind. Comes before all others |
+| `sequential`, `read_once`, `write_once` | `MADV_SEQUENTIAL`: the kernel reads further ahead, and gives up first what has been passed |
+| `write_once`, `write_mostly`, `sequential` | what is full of segments of 64 MiB and more is written out before the next sync, also where all fits into memory |
+| `read_mostly`, `reverse_sequential` | nothing of their own |
+
+Any style ends the learning from faults (`storage_alloc_learn`): it is taken at its word. `read_mostly` has nothing to ask for:
+the kernel keeps what is used as long as there is memory. Nor has `reverse_sequential`: the kernel has no advice for it, without
+any it reads around a fault in both directions (and by 2 MiB in large pages), and `MADV_SEQUENTIAL` would make it read forward
+only.
+
 ## For programs nobody edits
 
 Rules give hints to windows whose info has no `alloc_type`, and to `MPI_Alloc_mem`. What the info says comes first, then the

@@ -66,6 +66,8 @@ TEST(CoarrayOptions, ABadValueNamesVariableValueAndReason) {
                                                      {"PCAF_SEGSIZE", "0"},
                                                      {"PCAF_STRIPESIZE", "1M"},
                                                      {"PCAF_STRIPECOUNT", "0"},
+                                                     {"PCAF_STRIPECOUNT", "2001"},
+                                                     {"PCAF_STRIPESIZE", "4294967296"},
                                                      {"PCAF_PREFIX", "folder/"},
                                                      {"PCAF_COARRAYS", "a,,b"},
                                                      {"PCAF_VOLATILE", ","},

@@ -30,7 +30,8 @@ TEST_P(BadValues, AreErrorsThatNameKeyValueAndReason) {
 }
 
 const Values bad_booleans = {"", "True", "TRUE", "yes", "1", "0", " true", "true ", "truefalse"};
-const Values bad_counts = {"", "0", "-1", "+1", "1.5", "4096k", "0x10", " 1", "99999999999999999999", "none"};
+const Values bad_counts = {"", "0", "-2", "+1", "1.5", "4096k", "0x10", " 1", "2001", "65535", "99999999999999999999"};
+const Values bad_sizes = {"", "0", "-1", "+1", "1.5", "4096k", "0x10", " 1", "4294901761", "99999999999999999999"};
 
 INSTANTIATE_TEST_SUITE_P(
     EveryKey, BadValues,
@@ -158,7 +159,10 @@ TEST(GoodValues, FilePerm) {
 TEST(GoodValues, StripingByKeyAndAlias) {
   for (const char* key : {"striping_factor", "stripe_count"}) EXPECT_EQ(read(key, "4").striping_factor, 4u);
   for (const char* key : {"striping_unit", "stripe_size"}) EXPECT_EQ(read(key, "1048576").striping_unit, 1048576u);
-  EXPECT_EQ(read("striping_unit", "9223372036854775807").striping_unit, 9223372036854775807u);
+  EXPECT_EQ(read("striping_unit", "4294901760").striping_unit, 4294901760u);
+  EXPECT_EQ(read("striping_factor", "2000").striping_factor, 2000u);
+  EXPECT_EQ(read("striping_factor", "-1").striping_factor, all_devices);
+  EXPECT_EQ(find_hint("striping_factor")->format(read("striping_factor", "-1")), "-1");
   EXPECT_EQ(read("alloc_type", "memory").striping_factor, std::nullopt);
 }
 
