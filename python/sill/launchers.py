@@ -150,7 +150,7 @@ def check_fit(launcher: str, program: programs.Program, known: list[mpis.Mpi]) -
         advice = "give the launcher of the program's MPI"
     raise SillError(
         f"{program.path} belongs to the {program.family} family ({program.library or 'its library was not found'}), "
-        f"{launcher} to {own.name} {own.version} in {own.prefix}: its ranks would not find each other; {advice}"
+        f"{launcher} to {own.title} in {own.prefix}: its ranks would not find each other; {advice}"
     )
 
 

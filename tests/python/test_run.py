@@ -251,7 +251,7 @@ def test_a_launcher_of_another_mpi_is_refused_before_anything_starts(sill_run, m
         result = sill_run("-n", 2, "--mpiexec", other.mpiexec, "--", *words)
         assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
         assert program.library in result.stderr
-        assert f"{other.name} {other.version}" in result.stderr
+        assert f"{other.title} in {other.prefix}" in result.stderr
         assert program.mpiexec in result.stderr
 
 
