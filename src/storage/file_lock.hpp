@@ -13,6 +13,7 @@ int set_lock(int fd, short type, off_t begin, off_t length, int command = F_OFD_
 // Bytes no file has: who holds the lock of one may do what it stands for.
 constexpr off_t write_turn = off_t{1} << 62;   // write the differences of a staged segment
 constexpr off_t growth_turn = write_turn + 1;  // set the file's size
+constexpr off_t claim_turn = write_turn + 2;   // claim the device for a moment
 
 // While it lives, this process has the turn. Where there are no locks, all have it.
 class Turn {

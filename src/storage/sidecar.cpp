@@ -155,8 +155,9 @@ Status write_coarray_record(const Source& source, const CoarrayRecord& record) {
   if (text.ok()) {
     const NoFileSizeSignal errors_only;
     const ssize_t written = ::pwrite(fd, text.value().data(), text.value().size(), 0);
-    if (written != static_cast<ssize_t>(text.value().size()) || ::ftruncate(fd, written) != 0 || ::fsync(fd) != 0)
-      status = errno_status(written < 0 || errno ? errno : ENOSPC, path);
+    int error = written == static_cast<ssize_t>(text.value().size()) ? 0 : (written < 0 ? errno : ENOSPC);
+    if (error == 0 && (::ftruncate(fd, written) != 0 || ::fsync(fd) != 0)) error = errno;
+    if (error != 0) status = errno_status(error, path);
   }
   if (::close(fd) != 0 && status.ok()) status = errno_status(errno, path);
   return status;

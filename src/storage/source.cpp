@@ -1,6 +1,7 @@
 #include "storage/source.hpp"
 
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -53,6 +54,22 @@ const char* kind_name(mode_t mode) {
 Status check_kind(const std::string& path, mode_t mode) {
   if (S_ISREG(mode) || S_ISBLK(mode)) return {};
   return refuse(path, std::string(kind_name(mode)) + "; a window needs a regular file or a block device");
+}
+
+int fallocate_retrying(int fd, int mode, std::uint64_t begin, std::uint64_t end) {
+  int error;
+  do error = ::fallocate(fd, mode, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) == 0 ? 0 : errno;
+  while (error == EINTR);
+  return error;
+}
+
+// Blocks of the file's own for [begin, end). Those before `size`, where the file ended so far, may be shared with a
+// copy of it: a store would need another one. 0 or an errno.
+int allocate_blocks(int fd, std::uint64_t begin, std::uint64_t end, std::uint64_t size) {
+  const int error = fallocate_retrying(fd, 0, begin, end);
+  if (error != 0 || begin >= size) return error;
+  const int unshared = fallocate_retrying(fd, FALLOC_FL_UNSHARE_RANGE, begin, std::min(end, size));
+  return unshared == EOPNOTSUPP || unshared == EINVAL ? 0 : unshared;  // it shares none
 }
 
 int open_retrying(const std::string& path, int flags, mode_t perm = 0) {
@@ -173,6 +190,8 @@ Result<Source> Source::open_peer(const std::string& path, const StoreIdentity& i
 
 Status Source::check_unclaimed() const {
   if (!is_device_) return {};
+  // A claim lasts as long as this look; others that look at the same time must not take it for somebody's.
+  const Turn turn(fd_, claim_turn);
   const int fd = open_retrying(path_, open_flags | O_EXCL);
   if (fd < 0 && errno == EBUSY) return {Cause::in_use, path_ + ": the device is mounted or claimed (RAID, LVM, swap)"};
   if (fd < 0) return errno_status(errno, path_);
@@ -254,12 +273,16 @@ Status Source::reserve(std::uint64_t offset, std::uint64_t length, Reserve how) 
   if (!before_) before_ = {size, found.st_mtim};
   if (end > before_->size) grown_.push_back({std::max(offset, before_->size), end});
   if (how == Reserve::sparse) return end > size ? grow(end) : Status();
-  int error;
-  do error = ::fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0 ? 0 : errno;
-  while (error == EINTR);
+  const int error = allocate_blocks(fd_, offset, end, size);
   if (error == 0) return {};
   if (error != EOPNOTSUPP) return errno_status(error, path_ + ": reserving " + std::to_string(length) + " bytes");
-  return fill(offset, end, size);
+  Status filled = fill(offset, end, size);
+  if (!filled.ok() || identity_.machine != 0) return filled;
+  // Other machines are to find the zeros, and the server may only now say that it is full.
+  int result;
+  do result = ::fdatasync(fd_);
+  while (result != 0 && errno == EINTR);
+  return result == 0 ? Status() : errno_status(errno, path_ + ": reserving");
 }
 
 // Windows that grow one file at the same time take turns: a size that is set from an old look would cut the other's

@@ -248,6 +248,24 @@ TEST(Sidecar, SaysWhichCoarrayAFileHolds) {
   EXPECT_EQ(read_coarray_record(folder / "w").value()->name, record.name);
 }
 
+TEST(Sidecar, ARecordThatIsWrittenInPartIsAnErrorOfSpace) {
+  const Folder folder;
+  const Source source = open_source(folder / "w");
+  Sidecar sidecar = two_ranks;
+  sidecar.coarray = CoarrayRecord{"program", "", "m::x", "", 4096, 1, 2};
+  ASSERT_TRUE(write_sidecar(source, sidecar, 0600).ok());
+  CoarrayRecord longer = *sidecar.coarray;
+  longer.name = std::string(100, 'x');
+  const auto outcome = test::run_child([&] {
+    const auto size = static_cast<rlim_t>(fs::file_size(folder / "w.sill"));
+    const rlimit limit = {size + 10, size + 10};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
+    errno = ENOENT;  // of an earlier call
+    ::_exit(write_coarray_record(source, longer).cause() == Cause::no_space ? 0 : 3);
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+}
+
 TEST(Sidecar, OfAnythingElseHasNoRecord) {
   const Folder folder;
   const Source source = open_source(folder / "w");

@@ -345,6 +345,33 @@ TEST(SourceReserve, MoreThanTheFileSizeLimitIsAnErrorAndNoSignal) {
   }
 }
 
+// A copy shares its blocks with the original until one of the two is stored to: a window's must be its own.
+TEST(SourceReserve, BlocksThatACopySharesAreReserved) {
+  if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
+  if (::access("/sbin/mkfs.xfs", X_OK) != 0) GTEST_SKIP() << "no mkfs.xfs";
+  const Folder folder;
+  const LoopDevice device(folder.path(), 400 * mib);
+  const Mounted mounted(device, "xfs");
+  write_text(mounted / "w", std::string(40 * mib, 'x'));
+  ASSERT_EQ(test::run_program({"cp", "--reflink=always", mounted / "w", mounted / "copy"}).status, 0);
+  const auto used = [&] {
+    const std::uint64_t before = mounted.free_bytes();
+    Source source = open_source(mounted / "w");
+    EXPECT_TRUE(source.reserve(0, 40 * mib, Reserve::full).ok());
+    return before - mounted.free_bytes();
+  };
+  EXPECT_GE(used(), 39 * mib);
+  EXPECT_LT(used(), mib) << "nothing is shared any more";
+  EXPECT_EQ(read_text(mounted / "w"), std::string(40 * mib, 'x'));
+
+  ASSERT_EQ(test::run_program({"cp", "--reflink=always", mounted / "w", mounted / "another"}).status, 0);
+  Source filler = open_source(mounted / "filler");
+  ASSERT_TRUE(filler.reserve(0, mounted.free_bytes() - 10 * mib, Reserve::full).ok());
+  Source source = open_source(mounted / "w");
+  EXPECT_EQ(source.reserve(0, 40 * mib, Reserve::full).cause(), Cause::no_space);
+  EXPECT_TRUE(source.reserve(0, 40 * mib, Reserve::sparse).ok());
+}
+
 // ext2 has no fallocate: zeros are written into the holes.
 TEST(SourceReserve, WithoutFallocateHolesAreFilled) {
   if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
@@ -358,6 +385,42 @@ TEST(SourceReserve, WithoutFallocateHolesAreFilled) {
   EXPECT_GE(allocated(mounted / "w"), 4 * mib);
   EXPECT_EQ(read_text(mounted / "w"), "head" + std::string(4 * mib - 2, '\0'));
   expect_full(mounted);
+}
+
+TEST(Source, KnowsWhetherItIsStillThere) {
+  const Folder folder;
+  const auto cause = [](const Source& source, bool name_matters = true) {
+    const Status status = source.check_there(4096, name_matters);
+    const bool named = status.ok() || status.message().find(source.path()) != std::string::npos;
+    EXPECT_TRUE(named) << status.message();
+    return status.cause();
+  };
+  const auto fresh = [&](const std::string& name) {
+    Source source = open_source(folder / name);
+    EXPECT_TRUE(source.reserve(0, 4096, Reserve::full).ok());
+    EXPECT_EQ(cause(source), Cause::ok);
+    return source;
+  };
+  const Source deleted = fresh("deleted");
+  fs::remove(folder / "deleted");
+  EXPECT_EQ(cause(deleted), Cause::no_such_file);
+  EXPECT_EQ(cause(deleted, false), Cause::ok);
+  write_text(folder / "deleted", "new");
+  EXPECT_EQ(cause(deleted), Cause::bad_file) << "there is another one in its place";
+
+  const Source moved = fresh("moved");
+  fs::rename(folder / "moved", folder / "elsewhere");
+  EXPECT_EQ(cause(moved), Cause::no_such_file);
+  write_text(folder / "moved", "new");
+  EXPECT_EQ(cause(moved), Cause::bad_file);
+  fs::rename(folder / "elsewhere", folder / "moved");
+  EXPECT_EQ(cause(moved), Cause::ok) << "it is back";
+
+  const Source cut = fresh("cut");
+  fs::resize_file(folder / "cut", 4095);
+  EXPECT_EQ(cause(cut), Cause::bad_file);
+  EXPECT_EQ(cause(cut, false), Cause::bad_file);
+  EXPECT_EQ(Source::anonymous().value().check_there(4096, true).cause(), Cause::ok);
 }
 
 TEST(Source, SyncsItsFolder) {
@@ -434,6 +497,19 @@ TEST_F(SourceDevice, StaysWhenRemovedOrUndone) {
   EXPECT_TRUE(source.remove().ok());
   EXPECT_TRUE(source.sync_folder().ok());
   EXPECT_TRUE(fs::is_block_file(device_->path()));
+}
+
+// Leaders of several windows look at once.
+TEST_F(SourceDevice, IsFreeForAllWhoLook) {
+  std::atomic<int> refused{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&] {
+      const Source source = open_source(device_->path());
+      for (int round = 0; round < 4000; ++round) refused += source.check_unclaimed().ok() ? 0 : 1;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, 0);
 }
 
 TEST_F(SourceDevice, IsRefusedWhileMounted) {
