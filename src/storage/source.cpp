@@ -29,12 +29,6 @@ namespace {
 
 constexpr int open_flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;  // O_NONBLOCK: a pipe must not hang us
 
-std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // The absolute path, without links, of what is open. The kernel knows it; realpath() asks for every folder on the way.
 std::string resolved(int fd, const std::string& path) {
   std::array<char, PATH_MAX> real{};
@@ -98,6 +92,12 @@ int open_or_create(const SourceConfig& config, bool exists, bool* created) {
 }
 
 }  // namespace
+
+std::string Source::folder() const {
+  const auto slash = path_.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path_.substr(0, slash);
+}
 
 Source::Source(Source&& other) noexcept { *this = std::move(other); }
 
@@ -229,6 +229,18 @@ Status Source::lock_all() const {
   if (error == 0) return {};
   if (error == EAGAIN) return {Cause::in_use, path_ + ": another window lies on it"};
   return errno_status(error, path_ + ": no file locks here, another window may lie on it");
+}
+
+Result<std::uint64_t> Source::size_seen_now() {
+  struct stat found;
+  if (is_device_) return size_at_open_;
+  if (identity_.machine == 0) {
+    auto again = open_peer(path_, identity_);
+    if (!again.ok()) return again.status();
+    std::swap(fd_, again.value().fd_);
+  }
+  if (::fstat(fd_, &found) != 0) return errno_status(errno, path_);
+  return static_cast<std::uint64_t>(found.st_size);
 }
 
 Status Source::check_there(std::uint64_t end, bool name_matters) const {
@@ -367,7 +379,7 @@ Status Source::cut_back() {
 
 Status Source::sync_folder() const {
   if (is_device_ || is_anonymous_) return {};
-  const std::string folder = folder_of(path_);
+  const std::string folder = this->folder();
   const int fd = open_retrying(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 && errno == EACCES) return {};  // a folder we may write to but not read: nothing more can be done
   if (fd < 0) return errno_status(errno, folder);

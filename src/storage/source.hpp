@@ -51,6 +51,8 @@ class Source {
   // Closes the descriptor, and so gives locks back. What is mapped stays so, and open_peer() opens the same anew.
   void close();
   const std::string& path() const { return path_; }
+  // The folder that the file is in.
+  std::string folder() const;
   const StoreIdentity& identity() const { return identity_; }
   bool is_device() const { return is_device_; }
   bool is_anonymous() const { return is_anonymous_; }
@@ -78,6 +80,9 @@ class Source {
   Status undo();
   // Makes the file's name durable. Needed once, before the first sync returns.
   Status sync_folder() const;
+  // Bytes that the file has, seen from this node, after another one has reserved them there: opened anew where a file
+  // system that machines share may remember an old size.
+  Result<std::uint64_t> size_seen_now();
   // Whether what is synced can be found again: Cause::no_such_file if the file was deleted, Cause::bad_file if its path
   // leads to another one or it was cut before byte `end`. Its name doesn't matter to who will delete it anyway.
   Status check_there(std::uint64_t end, bool name_matters) const;

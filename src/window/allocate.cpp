@@ -100,6 +100,17 @@ Result<std::vector<Request>> exchange(const AllocateCall& call, const Asked& ask
   return requests;
 }
 
+// Another node's leader has reserved the bytes: they must be there as seen from here, else loads and stores would be
+// signals.
+Status check_view(storage::Source& source, const Placement& placement) {
+  const std::uint64_t end = placement.file_offset + placement.storage_length;
+  const auto size = source.size_seen_now();
+  if (!size.ok() || size.value() >= end) return size.status();
+  return {Cause::bad_file, source.path() + ": ends at byte " + std::to_string(size.value()) + " on node " +
+                               host_name() + ", though rank " + std::to_string(placement.leader) +
+                               " on another node reserved " + std::to_string(end) + " bytes"};
+}
+
 // Attaches one rank's storage at the address where this process sees its segment.
 Status attach_store(storage::Source source, int rank, Window& window) {
   const Placement& placement = window.placements()[rank];
@@ -113,6 +124,8 @@ Status attach_store(storage::Source source, int rank, Window& window) {
   }
   auto segment = std::make_shared<StoredSegment>(std::move(source), extent);
   window.add(segment, mine);
+  if (mine && !window.comm()->on_my_node(placement.leader))
+    if (Status status = check_view(segment->source(), placement); !status.ok()) return status;
   return segment->attach(window.hints(), mine, window.name());
 }
 
@@ -138,7 +151,7 @@ void undo(storage::Source& source) {
 // Frees a window that came to nothing.
 void give_up(Window& window) {
   if (StoredSegment* own = window.own_segment()) {
-    if (window.comm()->size == 1)
+    if (window.comm()->alone_on_node())
       if (const Status status = own->detach(); !status.ok()) log(LogLevel::warn, status.message());
     undo(own->source());
   }

@@ -169,10 +169,28 @@ void resolve_automatic(std::span<Request> requests) {
 
 bool needs_store(const Request& request) { return request.size > 0 && request.share > 0; }
 
+std::vector<bool> seen_from_several_nodes(std::span<const Opened> opened, std::span<const int> node_of) {
+  // Of a local file system, the kernel has said all.
+  const auto in_doubt = [](const Opened& store) { return store.open && store.identity.machine == 0; };
+  struct Seen {
+    int node;
+    bool elsewhere;
+  };
+  std::map<storage::StoreIdentity, Seen> stores;
+  for (std::size_t rank = 0; rank < opened.size(); ++rank) {
+    if (!in_doubt(opened[rank])) continue;
+    const auto [at, fresh] = stores.try_emplace(opened[rank].identity, Seen{node_of[rank], false});
+    if (!fresh && at->second.node != node_of[rank]) at->second.elsewhere = true;
+  }
+  std::vector<bool> seen;
+  for (const Opened& store : opened) seen.push_back(in_doubt(store) && stores.at(store.identity).elsewhere);
+  return seen;
+}
+
 std::vector<Placement> place(std::span<const Request> requests, std::span<const Opened> opened, std::uint64_t page,
                              bool contiguous) {
   std::vector<Placement> placements(requests.size());
-  std::map<storage::StoreIdentity, int> leaders;
+  std::map<decltype(opened[0].store()), int> leaders;
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> taken;  // (store, hinted offset) -> bytes of ranks before
   for (std::size_t rank = 0; rank < requests.size(); ++rank) {
     const Request& request = requests[rank];
@@ -180,7 +198,7 @@ std::vector<Placement> place(std::span<const Request> requests, std::span<const 
     placement.size = request.size;
     placement.disp_unit = request.disp_unit;
     if (!opened[rank].open) continue;
-    placement.leader = leaders.try_emplace(opened[rank].identity, static_cast<int>(rank)).first->second;
+    placement.leader = leaders.try_emplace(opened[rank].store(), static_cast<int>(rank)).first->second;
     std::uint64_t& before = taken[{placement.leader, request.offset}];
     split(request, request.offset + (request.layout == Layout::consecutive ? before : 0), page, placement);
     before += placement.storage_length;

@@ -3,6 +3,7 @@
 // what every rank asked for, so all ranks compute the same plan without talking.
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/hints.hpp"
@@ -61,9 +62,17 @@ struct Opened {
   bool open = false;
   bool created = false;
   storage::StoreIdentity identity;
+  int proven = 0;  // tells stores apart that only look alike from their nodes
   std::uint64_t size_at_open = 0;
   int path_length = 0;
+
+  // Equal for ranks that opened one store.
+  auto store() const { return std::pair(identity, proven); }
 };
+
+// Per rank, whether ranks of several nodes seem to have opened its store. `node_of`: the lowest rank of each one's
+// node.
+std::vector<bool> seen_from_several_nodes(std::span<const Opened> opened, std::span<const int> node_of);
 
 // What addresses and offsets in the file should agree in, for large pages: elsewhere each page is a fault of its own,
 // which may take 15 us. The MPI library may have to be asked several times for such a place, so short segments, whose

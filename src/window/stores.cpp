@@ -1,8 +1,11 @@
 #include "window/stores.hpp"
 
+#include <algorithm>
+
 #include "base/log.hpp"
 #include "mpi/errors.hpp"
 #include "storage/sidecar.hpp"
+#include "topology/split.hpp"
 
 namespace sill::window {
 
@@ -25,7 +28,7 @@ namespace {
 bool answers_for_creation(int rank, std::span<const Opened> opened) {
   bool created = false;
   for (int other = 0; other < static_cast<int>(opened.size()); ++other) {
-    if (!opened[other].open || opened[other].identity != opened[rank].identity) continue;
+    if (!opened[other].open || opened[other].store() != opened[rank].store()) continue;
     if (other < rank) return false;
     created = created || opened[other].created;
   }
@@ -55,18 +58,44 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
   auto opened = mpi::gather_records(own, mine);
   if (!opened.ok()) return opened.status();
   stores.opened_ = std::move(opened).value();
+  const auto failed = [](const Opened& store) { return store.cause != Cause::ok; };
+  status = std::ranges::any_of(stores.opened_, failed) ? mpi::agree(own.comm, status) : stores.tell_apart(own);
   if (stores.mine_) stores.mine_->answer_for_creation(answers_for_creation(own.rank, stores.opened_));
-  std::vector<int> lengths;
-  for (const Opened& store : stores.opened_) {
-    lengths.push_back(store.path_length);
-    if (store.cause == Cause::ok) continue;
+  if (!status.ok()) {
     stores.undo();
-    return mpi::agree(own.comm, status);
+    return status;
   }
+  std::vector<int> lengths;
+  for (const Opened& store : stores.opened_) lengths.push_back(store.path_length);
   auto paths = mpi::gather_on_node(own, stores.mine_ ? stores.mine_->path() : "", lengths);
   if (!paths.ok()) return paths.status();
   stores.paths_ = std::move(paths).value();
   return stores;
+}
+
+Status Stores::tell_apart(const mpi::OwnComm& own) {
+  const auto doubtful = seen_from_several_nodes(opened_, own.node_of);
+  if (std::ranges::find(doubtful, true) == doubtful.end()) return {};
+  const std::optional<std::string> folder = doubtful[own.rank] ? std::optional(mine_->folder()) : std::nullopt;
+  // Should the proof fail, the lowest rank of each node undoes what that node's ranks have done.
+  for (int rank = 0; rank < own.size; ++rank)
+    if (doubtful[rank]) opened_[rank].proven = own.node_of[rank] + 1;
+  const auto division = topology::divide(own.comm, folder, SplitMethod::automatic);
+  if (!division.ok()) return division.status();
+  const auto places = mpi::gather_records(own, division.value().place);
+  if (!places.ok()) return places.status();
+  Status status;
+  if (doubtful[own.rank] && division.value().place.store < 0)
+    status = {Cause::no_such_file, mine_->path() + ": its folder can't be seen from here"};
+  if (status = mpi::agree(own.comm, status); !status.ok()) return status;
+  for (int rank = 0; rank < own.size; ++rank)
+    if (doubtful[rank]) opened_[rank].proven = places.value()[rank].store + 1;
+  const auto same = [&](const Opened& store) { return store.open && store.store() == opened_[own.rank].store(); };
+  const bool first = std::ranges::find_if(opened_, same) - opened_.begin() == own.rank;
+  if (doubtful[own.rank] && division.value().place.unproven && first)
+    log(LogLevel::warn, mine_->path() + ": nobody may make a token in its folder, so it is not proven that all nodes " +
+                            "see one file there");
+  return {};
 }
 
 Status Stores::reserve(const mpi::OwnComm& own, std::span<const Placement> placements, Reserve how) {

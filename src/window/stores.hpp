@@ -32,6 +32,9 @@ class Stores {
   void undo();
 
  private:
+  // Ranks of several nodes whose files have one name and one number have one file only if that is proven. Collective.
+  Status tell_apart(const mpi::OwnComm& own);
+
   std::optional<storage::Source> mine_;
   std::vector<Opened> opened_;
   std::map<int, std::string> paths_;  // of the ranks on this node

@@ -267,8 +267,9 @@ void Window::watch() {
   // Each process advises its own mappings; a segment is written behind by its owner.
   WindowHints of_others = allocation_.hints;
   of_others.write_behind = false;
+  const bool alone = comm()->alone_on_node();
   for (const Range& range : ranges())
-    range.segment->watch(range.own ? allocation_.hints : of_others, node_bytes, comm()->alone_on_node());
+    range.segment->watch(range.own ? allocation_.hints : of_others, node_bytes, alone);
 }
 
 Status Window::advise() {

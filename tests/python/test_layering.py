@@ -14,7 +14,7 @@ BELOW = {
     "storage": {"base"},
     "mpi": {"base"},
     "topology": {"base", "mpi"},
-    "window": {"base", "mpi", "storage"},
+    "window": {"base", "mpi", "storage", "topology"},
     "pmpi": {"base", "mpi", "storage", "topology", "window"},
     "coarray": {"base", "mpi", "storage", "window"},
     "tools": {"base"},

@@ -409,6 +409,23 @@ Placement placed(std::uint64_t offset, std::uint64_t length, bool staged, int le
   return placement;
 }
 
+TEST(SeenFromSeveralNodes, AreStoresThatMachinesMayShare) {
+  const std::vector opened = {store(1, 0), store(2, 0), store(1, 0), Opened{}, store(3, 7), store(3, 7), store(2, 0)};
+  const std::vector node_of = {0, 0, 2, 2, 0, 2, 0};
+  const std::vector expected = {true, false, true, false, false, false, false};
+  EXPECT_EQ(seen_from_several_nodes(opened, node_of), expected);
+}
+
+TEST(Place, StoresThatWereToldApartHaveLeadersOfTheirOwn) {
+  std::vector opened(4, store(1, 0));
+  opened[2].proven = opened[3].proven = 1;
+  const auto placements = place(std::vector(4, request_of(page)), opened, page, false);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(placements[rank].leader, rank < 2 ? 0 : 2);
+    EXPECT_EQ(placements[rank].file_offset, rank % 2 * page);
+  }
+}
+
 TEST(RangesOf, AreAsFewAsCanBe) {
   const std::vector placements = {placed(100, 50, false),    placed(0, 100, false), placed(300, 10, true),
                                   placed(7, 7, false, 1),    placed(120, 60, true), placed(500, 0, false),
