@@ -3,7 +3,7 @@ module app
   use, intrinsic :: iso_fortran_env, only: int64, real64
   implicit none
   private
-  public :: app_begin, app_number, app_result, app_end, app_seconds, app_restored
+  public :: app_begin, app_number, app_result, app_end, app_seconds, app_done
 
   type result_line
     character(len=32) :: name
@@ -88,12 +88,16 @@ contains
     seconds = real(count, real64) / real(rate, real64)
   end function
 
-  ! Whether the coarrays came back from an earlier run.
-  logical function app_restored()
+  ! The last step that all images have completed, `noted` being this image's own, or -1 if the coarrays didn't come back
+  ! or were never filled. After a kill the images' notes differ, by one at most: a step ends with a `sync all`. What a
+  ! step changes must be neither the note nor what the step comes from, until its end. For all images to call.
+  integer(int64) function app_done(noted) result(done)
+    integer(int64), intent(in) :: noted
     character(len=5) :: text
     integer :: status
     call get_environment_variable("PCAF_RESTORED", text, status=status)
-    app_restored = status == 0 .and. text == "true"
+    done = merge(noted, -1_int64, status == 0 .and. text == "true")
+    call co_min(done)
   end function
 
   subroutine app_result(name, labels, value, unit)

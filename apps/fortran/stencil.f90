@@ -1,10 +1,11 @@
 ! Heat on a plate, a five-point stencil in strips of columns, one for each image. The halo goes by puts to the
-! neighbours. All state lies in coarrays: with PCAF_ENABLED, a run that was stopped goes on from the last sync.
+! neighbours. All state lies in coarrays: with PCAF_ENABLED, a run that was stopped or killed goes on from the last step
+! that all images have completed. A step leaves the plate that it comes from as it was.
 module plate
   use, intrinsic :: iso_fortran_env, only: int64, real64
   implicit none
   real(real64), allocatable :: heat(:, :, :)[:] ! rows, columns and two halos, now and next
-  integer(int64) :: done[*] = 0 ! steps
+  integer(int64) :: done[*] = -1 ! steps; -1: the plate isn't filled yet
 contains
   ! The exact discrete solution of the plate whose edges are cold: a sine in both directions.
   pure real(real64) function wave(i, n)
@@ -30,7 +31,8 @@ program sill_caf_stencil
   images = num_images()
   first = (me - 1) * columns
   allocate (heat(rows, 0:columns + 1, 0:1)[*])
-  if (.not. app_restored()) then
+  begun = app_done(done)
+  if (begun < 0) then
     heat = 0
     do j = 0, columns + 1
       do i = 1, rows
@@ -39,9 +41,9 @@ program sill_caf_stencil
     end do
     if (me == 1) heat(:, 0, 0) = 0
     if (me == images) heat(:, columns + 1, 0) = 0
-    done = 0
+    begun = 0
   end if
-  begun = done
+  done = begun
   sync all
 
   seconds = app_seconds()

@@ -376,3 +376,54 @@ def test_sync_interval(run, kept, scratch):
     passed(run(words, 3, PCAF_SYNCFREQ="3600000"))
     passed(run([*words[:2], "400"], 3, PCAF_SYNCFREQ="1"))
     assert noted_steps(scratch / "log", 3) == [400] * 3
+
+
+# What each app is asked for, its option for how long, and its coarrays: the note of what is done, and both states.
+APPS = {
+    "stencil": (["--rows", "60", "--columns", "50"], "--steps", "plate.done", "plate.heat"),
+    "transpose": (["--order", "96"], "--rounds", "matrices.done", "matrices.b"),
+}
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_an_app_goes_on_after_a_kill(mpi, caf, launcher, scratch, kept, app):
+    """An image is killed at any moment. The next run ends as one that nobody stopped, byte for byte."""
+    images = 3
+    words, option, note, state = APPS[app]
+
+    def at(folder, name, image):
+        return folder / f"OpenCoarrays_{name}.{image}"
+
+    def done():
+        notes = [at(kept, note, image) for image in range(1, images + 1)]
+        bytes_of = [path.read_bytes() if path.exists() else b"" for path in notes]
+        return [struct.unpack("=q", note)[0] if note else -1 for note in bytes_of]  # empty: not made long enough yet
+
+    def options(folder):
+        return {"sill": False, "behind": [caf], "env": {"PCAF_ENABLED": "true", "PCAF_PATH": str(folder)}}
+
+    words = [f"sill-caf-{app}", *words, option]
+    with launcher.start(mpi, [*words, "1000000000"], images, **options(kept)) as job:
+        deadline = time.monotonic() + TIMEOUT_S
+        while min(done()) < 3:
+            assert time.monotonic() < deadline, f"done: {done()}"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                job.process.wait(timeout=PAUSE_S)
+                raise AssertionError(job.finish(10).text())
+        os.kill(random.choice(job.pids(f"sill-caf-{app}")), signal.SIGKILL)
+        assert job.finish(60).code not in (0, None)
+    # As far apart as images can be: the second one notes the next step, of which nothing is right yet.
+    least, last = min(done()), max(done()) + 4
+    at(kept, note, 1).write_bytes(struct.pack("=q", least))
+    at(kept, note, 2).write_bytes(struct.pack("=q", least + 1))
+    half = at(kept, state, 2).stat().st_size // 2
+    with open(at(kept, state, 2), "r+b") as file:
+        file.seek((least + 1) % 2 * half)
+        file.write(struct.pack("=d", float("nan")) * (half // 8))
+    outcome = passed(launcher.run(mpi, [*words, str(last)], images, **options(kept)))
+    assert "checked, right" in outcome.out
+    whole = scratch / "whole"
+    whole.mkdir()
+    passed(launcher.run(mpi, [*words, str(last)], images, **options(whole)))
+    for image in range(1, images + 1):
+        assert at(kept, state, image).read_bytes() == at(whole, state, image).read_bytes()
