@@ -2,8 +2,10 @@
 include(CMakePackageConfigHelpers)
 
 set(SILL_TARGETS "")
+set(SILL_EXPORT_NAMES "")
 foreach(family IN LISTS SILL_FAMILIES)
   list(APPEND SILL_TARGETS sill-${family} sill-caf-${family})
+  string(APPEND SILL_EXPORT_NAMES " ${family} caf-${family}")
   set_target_properties(sill-${family} PROPERTIES EXPORT_NAME ${family})
   set_target_properties(sill-caf-${family} PROPERTIES EXPORT_NAME caf-${family})
 endforeach()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -37,6 +38,50 @@ project(user LANGUAGES C)
 find_package(sill 0.1 REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program PRIVATE sill::sill)
+"""
+# Programs that name their MPI as MPI programs do, beside Sill, in front of it, and by way of other libraries.
+CMAKE_BESIDE_MPI = """
+cmake_minimum_required(VERSION 3.20)
+project(user LANGUAGES C CXX)
+find_package(MPI REQUIRED COMPONENTS C CXX)
+find_package(sill 0.1 REQUIRED)
+foreach(language C CXX)
+  string(TOLOWER program.${language} source)
+  add_library(${language}-public STATIC ${source})
+  target_link_libraries(${language}-public PUBLIC MPI::MPI_${language} sill::sill)
+  add_library(${language}-private STATIC ${source})
+  target_link_libraries(${language}-private PRIVATE MPI::MPI_${language} sill::sill)
+  add_executable(${language}-before ${source})
+  target_link_libraries(${language}-before PRIVATE sill::sill MPI::MPI_${language})
+  add_executable(${language}-behind ${source})
+  target_link_libraries(${language}-behind PRIVATE MPI::MPI_${language} sill::sill)
+  foreach(scope public private)
+    add_executable(${language}-by-${scope} empty.c)
+    target_link_libraries(${language}-by-${scope} PRIVATE MPI::MPI_${language} ${language}-${scope})
+  endforeach()
+endforeach()
+"""
+FORTRAN = """
+program main
+  use mpi
+  implicit none
+  integer :: error, win
+  integer(kind=MPI_ADDRESS_KIND) :: base
+  call MPI_Init(error)
+  call MPI_Win_allocate(8_MPI_ADDRESS_KIND, 1, MPI_INFO_NULL, MPI_COMM_WORLD, base, win, error)
+  call MPI_Win_free(win, error)
+  call MPI_Finalize(error)
+end program
+"""
+CMAKE_FORTRAN = """
+cmake_minimum_required(VERSION 3.20)
+project(user LANGUAGES Fortran)
+find_package(MPI REQUIRED COMPONENTS Fortran)
+find_package(sill 0.1 REQUIRED)
+add_executable(before program.f90)
+target_link_libraries(before PRIVATE sill::sill MPI::MPI_Fortran)
+add_executable(behind program.f90)
+target_link_libraries(behind PRIVATE MPI::MPI_Fortran sill::sill)
 """
 
 
@@ -74,10 +119,11 @@ def project(tmp_path) -> Path:
 @EVERY_MPI
 def test_pkg_config_builds_a_program(mpi, prefix, project, harness_environment):
     library = next(prefix.glob("lib*/**/libsill-*.so")).parent
-    env = {**harness_environment, "PKG_CONFIG_PATH": str(library / "pkgconfig"), "LD_LIBRARY_PATH": str(library)}
+    env = {**harness_environment, "PKG_CONFIG_PATH": str(library / "pkgconfig")}
     # eval, for pkg-config escapes the spaces of the prefix.
-    command = f'eval "{mpi.cc} program.c -o program $(pkg-config --cflags --libs sill-{mpi.family})"'
-    run("sh", "-c", command, env=env, cwd=project)
+    name = f"sill-{mpi.family}"
+    flags = f"$(pkg-config --cflags --libs {name}) -Wl,-rpath,$(pkg-config --variable=libdir {name})"
+    run("sh", "-c", f'eval "{mpi.cc} program.c -o program {flags}"', env=env, cwd=project)
     # Open MPI 5.0.11 has something to say of its own before.
     assert run(project / "program", env=env).endswith("error 0, memory 8\n")
 
@@ -103,15 +149,50 @@ def test_plain_sill_is_that_of_the_default_family(suffix, prefix, project, harne
 
 @EVERY_MPI
 def test_find_package_chooses_the_family_of_the_mpi_found(mpi, prefix, project, harness_environment):
-    run(
-        *("cmake", "-S", project, "-B", project / "b", "-G", "Ninja"),
-        *(f"-DCMAKE_PREFIX_PATH={prefix}", f"-DMPI_C_COMPILER={mpi.cc}"),
-        env=harness_environment,
-    )
-    run("cmake", "--build", project / "b", env=harness_environment)
-    needed = run("readelf", "-d", project / "b" / "program")
-    assert f"[libsill-{mpi.family}.so]" in needed
-    assert run(project / "b" / "program", env=harness_environment).endswith("error 0, memory 8\n")
+    built = cmake(project, prefix, harness_environment, f"-DMPI_C_COMPILER={mpi.cc}")
+    assert libraries_of_mpi(built / "program")[0] == f"libsill-{mpi.family}.so"
+    assert run(built / "program", env=harness_environment).endswith("error 0, memory 8\n")
+
+
+def cmake(project, prefix, env, *options):
+    """Configures and builds the project, and returns the folder."""
+    run("cmake", "-S", project, "-B", project / "b", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", *options, env=env)
+    run("cmake", "--build", project / "b", env=env)
+    return project / "b"
+
+
+def libraries_of_mpi(program) -> list[str]:
+    """Sill and the MPI libraries, in the order in which the program has them loaded."""
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", program))
+    return [name for name in needed if name.startswith(("libsill", "libmpi"))]
+
+
+@pytest.mark.parametrize("mpi", {mpi.family: mpi for mpi in MPIS}.values(), ids=lambda mpi: mpi.name)
+def test_find_package_puts_sill_before_mpi(mpi, prefix, project, harness_environment):
+    """Whatever order they are named in, and where a library in between brings them; one MPI of each family."""
+    (project / "CMakeLists.txt").write_text(CMAKE_BESIDE_MPI)
+    (project / "program.cxx").write_text(PROGRAM)
+    (project / "empty.c").write_text("")
+    cxx = mpi.cc.replace("mpicc", "mpicxx")
+    built = cmake(project, prefix, harness_environment, f"-DMPI_C_COMPILER={mpi.cc}", f"-DMPI_CXX_COMPILER={cxx}")
+    for name in ("before", "behind", "by-public", "by-private"):
+        for language in ("C", "CXX"):
+            program = built / f"{language}-{name}"
+            assert libraries_of_mpi(program)[0] == f"libsill-{mpi.family}.so", program
+    # The others only differ in how they were linked.
+    assert run(built / "CXX-by-private", env=harness_environment).endswith("error 0, memory 8\n")
+
+
+@pytest.mark.parametrize("mpi", [mpi for mpi in MPIS if mpi.fc], ids=lambda mpi: mpi.name)
+def test_find_package_puts_sill_before_mpi_in_fortran(mpi, prefix, project, harness_environment):
+    (project / "CMakeLists.txt").write_text(CMAKE_FORTRAN)
+    (project / "program.f90").write_text(FORTRAN)
+    built = cmake(project, prefix, harness_environment, f"-DMPI_Fortran_COMPILER={mpi.fc}")
+    for name in ("before", "behind"):
+        assert libraries_of_mpi(built / name)[0] == f"libsill-{mpi.family}.so", name
+    rule = f"alloc_type=storage,storage_alloc_filename={project}/w"
+    run(built / "behind", env={**harness_environment, "SILL_WINDOWS": rule})
+    assert (project / "w").stat().st_size == 8
 
 
 def test_only_what_users_need_is_installed(prefix):
