@@ -30,6 +30,7 @@ extern "C" {
 #define SILL_ALLOC_RESERVE "storage_alloc_reserve"
 #define SILL_ALLOC_ENGINE "storage_alloc_engine"
 #define SILL_ALLOC_LAYOUT "storage_alloc_layout"
+#define SILL_ALLOC_READONLY "storage_alloc_readonly"
 #define SILL_ALLOC_LEARN "storage_alloc_learn"
 #define SILL_ALLOC_LARGE_PAGES "storage_alloc_large_pages"
 #define SILL_ALLOC_WRITE_BEHIND "storage_alloc_write_behind"

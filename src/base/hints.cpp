@@ -13,6 +13,20 @@ const HintRow* find_hint(std::string_view key) {
   return nullptr;
 }
 
+namespace {
+
+// What is only read can't be deleted, and has no bytes for a part in memory.
+Status check_readonly(const WindowHints& hints) {
+  constexpr const char* key = "storage_alloc_readonly=true: ";
+  if (!hints.readonly || hints.alloc_type != AllocType::storage) return {};
+  if (hints.unlink) return {Cause::bad_hint, std::string(key) + "storage_alloc_unlink=true would delete the file"};
+  if (hints.factor.automatic || hints.factor.share < 1)
+    return {Cause::bad_hint, std::string(key) + "storage_alloc_factor must be 1.0, for a part in memory has no bytes"};
+  return {};
+}
+
+}  // namespace
+
 Result<WindowHints> parse_hints(const HintPairs& pairs) {
   WindowHints hints;
   for (const auto& [key, value] : pairs) {
@@ -25,6 +39,7 @@ Result<WindowHints> parse_hints(const HintPairs& pairs) {
   if (hints.alloc_type == AllocType::storage && hints.filename.empty()) {
     return Status(Cause::missing_hint, "alloc_type=storage: storage_alloc_filename is missing");
   }
+  if (Status status = check_readonly(hints); !status.ok()) return status;
   return hints;
 }
 

@@ -58,6 +58,7 @@ struct WindowHints {
   Reserve reserve = Reserve::full;
   Engine engine = Engine::mapped;
   Layout layout = Layout::consecutive;
+  bool readonly = false;
   bool learn = true;
   bool large_pages = true;
   bool write_behind = true;
@@ -91,7 +92,8 @@ const HintRow* find_hint(std::string_view key);
 inline bool is_hint(const std::string& key) { return find_hint(key) != nullptr; }
 
 // Typed hints from pairs. Unknown keys are ignored (MPI 4.1, section 10); a known key with a bad value is an error that
-// names key, value and reason. `alloc_type=storage` without a file name is Cause::missing_hint.
+// names key, value and reason. `alloc_type=storage` without a file name is Cause::missing_hint; hints that contradict
+// storage_alloc_readonly are Cause::bad_hint.
 Result<WindowHints> parse_hints(const HintPairs& pairs);
 
 // All hints in force as pairs, in the order of the table; what MPI_Win_get_info reports.

@@ -1,7 +1,9 @@
 // MPI 4.1, section 12.3: communication calls. They pass straight on, but for windows whose segments begin elsewhere
 // than the MPI library thinks: there the displacement is translated; and for those with direct copies.
 #include <mutex>
+#include <string_view>
 
+#include "mpi/errors.hpp"
 #include "pmpi/entry.hpp"
 #include "window/window.hpp"
 
@@ -12,53 +14,68 @@ struct Rerouting {
   explicit Rerouting(void (*call)()) { window::when_rerouting_changes(call); }
 };
 
+// Whether a call of that name can change a window.
+constexpr bool can_write(std::string_view symbol) {
+  for (const std::string_view only_reads : {"MPI_Get", "MPI_Rget", "MPI_Get_c", "MPI_Rget_c"})
+    if (symbol.ends_with(only_reads)) return false;
+  return true;
+}
+
+inline int refuse_to_write(MPI_Win win, window::Window& window, const char* symbol) {
+  return mpi::raise_on_window(
+      win, {Cause::read_only, std::string(symbol) + ": window " + window.name() + " on " + window.hints().filename +
+                                  " is only read (storage_alloc_readonly)"});
+}
+
 }  // namespace sill::pmpi
 
 // An entry is one jump along its way: to the next library, or through Sill once there is a window that needs it. A
 // memory put takes 20 ns, so even a test of a flag would be seen. Ways are chosen anew at the first call, and whenever
 // such windows come or go.
 //
-// `copied` is true if the transfer has been done without the MPI library; it may use `window`.
-#define SILL_RMA_SYMBOL(name, symbol, params, args, copied)                                                 \
-  namespace {                                                                                               \
-  namespace symbol##_route {                                                                                \
-    using Call = decltype(&symbol);                                                                         \
-    Call next() {                                                                                           \
-      static std::atomic<Call> slot{nullptr};                                                               \
-      return sill::pmpi::next_of(slot, #symbol);                                                            \
-    }                                                                                                       \
-    int through_sill params {                                                                               \
-      sill::mpi::Call call{&entry_##name, sill::mpi::digest(win, target_rank, target_disp)};                \
-      if (sill::mpi::Turn::is_again(call)) return next() args;                                              \
-      sill::window::Window* window = sill::window::find(win);                                               \
-      if (window && window->hidden().direct && (copied)) return MPI_SUCCESS;                                \
-      if (window && window->hidden().translated) target_disp = window->translate(target_rank, target_disp); \
-      call.arguments = sill::mpi::digest(win, target_rank, target_disp);                                    \
-      const sill::mpi::Turn turn(call);                                                                     \
-      return next() args;                                                                                   \
-    }                                                                                                       \
-    int choose params;                                                                                      \
-    std::atomic<Call> way{&choose};                                                                         \
-    int choose params {                                                                                     \
-      if (!next()) return MPI_ERR_UNSUPPORTED_OPERATION;                                                    \
-      std::unique_lock lock(sill::window::rerouting_mutex());                                               \
-      const Call chosen = sill::window::any_rerouted() ? &through_sill : next();                            \
-      way.store(chosen);                                                                                    \
-      lock.unlock();                                                                                        \
-      return chosen args;                                                                                   \
-    }                                                                                                       \
-    const sill::pmpi::Rerouting watch([] { way.store(&choose); });                                          \
-  }                                                                                                         \
-  }                                                                                                         \
+// `writes`: whether these arguments would change a window. `copied` is true if the transfer has been done without the
+// MPI library; it may use `window`.
+#define SILL_RMA_SYMBOL(name, symbol, params, args, writes, copied)                                            \
+  namespace {                                                                                                  \
+  namespace symbol##_route {                                                                                   \
+    using Call = decltype(&symbol);                                                                            \
+    Call next() {                                                                                              \
+      static std::atomic<Call> slot{nullptr};                                                                  \
+      return sill::pmpi::next_of(slot, #symbol);                                                               \
+    }                                                                                                          \
+    int through_sill params {                                                                                  \
+      sill::mpi::Call call{&entry_##name, sill::mpi::digest(win, target_rank, target_disp)};                   \
+      if (sill::mpi::Turn::is_again(call)) return next() args;                                                 \
+      sill::window::Window* window = sill::window::find(win);                                                  \
+      if (window && window->readonly() && (writes)) return sill::pmpi::refuse_to_write(win, *window, #symbol); \
+      if (window && window->hidden().direct && (copied)) return MPI_SUCCESS;                                   \
+      if (window && window->hidden().translated) target_disp = window->translate(target_rank, target_disp);    \
+      call.arguments = sill::mpi::digest(win, target_rank, target_disp);                                       \
+      const sill::mpi::Turn turn(call);                                                                        \
+      return next() args;                                                                                      \
+    }                                                                                                          \
+    int choose params;                                                                                         \
+    std::atomic<Call> way{&choose};                                                                            \
+    int choose params {                                                                                        \
+      if (!next()) return MPI_ERR_UNSUPPORTED_OPERATION;                                                       \
+      std::unique_lock lock(sill::window::rerouting_mutex());                                                  \
+      const Call chosen = sill::window::any_rerouted(sill::pmpi::can_write(#symbol)) ? &through_sill : next(); \
+      way.store(chosen);                                                                                       \
+      lock.unlock();                                                                                           \
+      return chosen args;                                                                                      \
+    }                                                                                                          \
+    const sill::pmpi::Rerouting watch([] { way.store(&choose); });                                             \
+  }                                                                                                            \
+  }                                                                                                            \
   SILL_EXPORT int symbol params { return symbol##_route::way.load(std::memory_order_relaxed) args; }
 
-#define SILL_RMA_DIRECT(name, params, args, copied)       \
-  namespace {                                             \
-  const char entry_##name{};                              \
-  }                                                       \
-  SILL_RMA_SYMBOL(name, MPI_##name, params, args, copied) \
-  SILL_RMA_SYMBOL(name, PMPI_##name, params, args, copied)
-#define SILL_RMA(name, params, args) SILL_RMA_DIRECT(name, params, args, false)
+#define SILL_RMA_DIRECT(name, params, args, writes, copied)       \
+  namespace {                                                     \
+  const char entry_##name{};                                      \
+  }                                                               \
+  SILL_RMA_SYMBOL(name, MPI_##name, params, args, writes, copied) \
+  SILL_RMA_SYMBOL(name, PMPI_##name, params, args, writes, copied)
+#define SILL_RMA(name, params, args, writes) SILL_RMA_DIRECT(name, params, args, writes, false)
 
 #define SILL_ORIGIN \
   { const_cast<void*>(origin_addr), origin_count, origin_datatype }
@@ -72,48 +89,54 @@ struct Rerouting {
       (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
        MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Win win),                          \
       (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win),     \
-      (sill::window::put_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                                           \
+      true, (sill::window::put_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                                     \
   SILL_RMA_DIRECT(                                                                                                    \
       Get##suffix,                                                                                                    \
       (void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,    \
        count target_count, MPI_Datatype target_datatype, MPI_Win win),                                                \
       (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win),     \
-      (sill::window::get_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                                           \
+      false, (sill::window::get_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                                    \
   SILL_RMA(                                                                                                           \
       Accumulate##suffix,                                                                                             \
       (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
        MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),               \
-      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win)) \
+      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win), \
+      op != MPI_NO_OP)                                                                                                \
   SILL_RMA(Get_accumulate##suffix,                                                                                    \
            (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, void* result_addr,             \
             count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                  \
             count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),                                \
            (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,      \
-            target_disp, target_count, target_datatype, op, win))                                                     \
+            target_disp, target_count, target_datatype, op, win),                                                     \
+           op != MPI_NO_OP)                                                                                           \
   SILL_RMA(                                                                                                           \
       Rput##suffix,                                                                                                   \
       (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
        MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request),    \
       (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,      \
-       request))                                                                                                      \
+       request),                                                                                                      \
+      true)                                                                                                           \
   SILL_RMA(                                                                                                           \
       Rget##suffix,                                                                                                   \
       (void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,    \
        count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request),                          \
       (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,      \
-       request))                                                                                                      \
+       request),                                                                                                      \
+      false)                                                                                                          \
   SILL_RMA(Raccumulate##suffix,                                                                                       \
            (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,               \
             MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,           \
             MPI_Request* request),                                                                                    \
            (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op,  \
-            win, request))                                                                                            \
+            win, request),                                                                                            \
+           op != MPI_NO_OP)                                                                                           \
   SILL_RMA(Rget_accumulate##suffix,                                                                                   \
            (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, void* result_addr,             \
             count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                  \
             count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request),          \
            (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,      \
-            target_disp, target_count, target_datatype, op, win, request))
+            target_disp, target_count, target_datatype, op, win, request),                                            \
+           op != MPI_NO_OP)
 
 SILL_RMA_COUNTED(, int)
 #if MPI_VERSION >= 4
@@ -122,8 +145,8 @@ SILL_RMA_COUNTED(_c, MPI_Count)
 SILL_RMA(Fetch_and_op,
          (const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
           MPI_Op op, MPI_Win win),
-         (origin_addr, result_addr, datatype, target_rank, target_disp, op, win))
+         (origin_addr, result_addr, datatype, target_rank, target_disp, op, win), op != MPI_NO_OP)
 SILL_RMA(Compare_and_swap,
          (const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype, int target_rank,
           MPI_Aint target_disp, MPI_Win win),
-         (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win))
+         (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win), true)

@@ -8,7 +8,7 @@ namespace {
 using sill::window::Access;
 using sill::window::Window;
 
-Window* rerouted(MPI_Win win) { return sill::window::any_rerouted() ? sill::window::find(win) : nullptr; }
+Window* rerouted(MPI_Win win) { return sill::window::any_rerouted(false) ? sill::window::find(win) : nullptr; }
 
 Access* access_of(MPI_Win win) {
   Window* window = rerouted(win);

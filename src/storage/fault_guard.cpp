@@ -19,6 +19,7 @@ namespace sill::storage {
 struct FaultGuard::Entry {
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::uintptr_t> end{0};  // 0: free
+  std::atomic<bool> readonly{false};
   char window[32] = {};
   char path[4096] = {};
   Entry* next = nullptr;
@@ -26,9 +27,22 @@ struct FaultGuard::Entry {
 
 namespace {
 
-std::atomic<bool> installed{false};
-// The program's own action; written by sigaction calls, read by the handler.
-struct sigaction program_action;
+// A signal whose action is the guard's.
+struct Guarded {
+  std::atomic<bool> installed{false};
+  struct sigaction program_action = {};  // the program's own; written by sigaction calls, read by the handler
+};
+Guarded guarded_bus;
+Guarded guarded_segv;
+int readonly_guards = 0;  // guarded by guards_mutex
+
+Guarded& guarded(int number) { return number == SIGSEGV ? guarded_segv : guarded_bus; }
+
+std::mutex& guards_mutex() {
+  static auto* one = new std::mutex;  // windows may be freed by the program's static destructors
+  return *one;
+}
+
 std::atomic_flag program_action_busy = ATOMIC_FLAG_INIT;
 thread_local const char* pending_window = nullptr;
 thread_local const char* pending_path = nullptr;
@@ -68,7 +82,8 @@ void put(const char* text) {
   if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
 
-const char* reason_for(const char* path) {
+const char* reason_for(int number, const char* path) {
+  if (number == SIGSEGV) return "it is only read (storage_alloc_readonly), and something was stored to it";
   struct stat file;
   struct statvfs space;
   if (::stat(path, &file) != 0) return "the file is gone";
@@ -77,26 +92,27 @@ const char* reason_for(const char* path) {
   return "the file was cut short by somebody, a quota is reached, or the device failed";
 }
 
-void end_by_default() {
+void end_by_default(int number) {
   struct sigaction plain = {};
   plain.sa_handler = SIG_DFL;
-  real_sigaction()(SIGBUS, &plain, nullptr);
-  ::raise(SIGBUS);  // delivered when the handler returns
+  real_sigaction()(number, &plain, nullptr);
+  ::raise(number);  // delivered when the handler returns
 }
 
-void say_and_end() {
+void say_and_end(int number) {
   put("sill: error: window ");
   put(pending_window);
   put(" on ");
   put(pending_path);
   put(": ");
-  put(reason_for(pending_path));
+  put(reason_for(number, pending_path));
   put("; the program ends\n");
-  end_by_default();
+  end_by_default(number);
 }
 
-struct sigaction take_program_action() {
+struct sigaction take_program_action(int number) {
   const ActionTurn turn;
+  struct sigaction& program_action = guarded(number).program_action;
   const struct sigaction action = program_action;
   if (action.sa_flags & static_cast<int>(SA_RESETHAND)) {
     program_action.sa_flags &= ~SA_SIGINFO;
@@ -106,7 +122,9 @@ struct sigaction take_program_action() {
 }
 
 // A fault of this thread's own access, not a signal that was sent or a warning of bad memory somewhere.
-bool is_fault(const siginfo_t& info) { return info.si_code > 0 && info.si_code != BUS_MCEERR_AO; }
+bool is_fault(int number, const siginfo_t& info) {
+  return info.si_code > 0 && !(number == SIGBUS && info.si_code == BUS_MCEERR_AO);
+}
 
 }  // namespace
 
@@ -122,12 +140,13 @@ struct FaultHandler {
 
   static void handle(int number, siginfo_t* info, void* context) {
     const int saved_errno = errno;
-    const FaultGuard::Entry* entry = is_fault(*info) ? find(info->si_addr) : nullptr;
+    const FaultGuard::Entry* entry = is_fault(number, *info) ? find(info->si_addr) : nullptr;
+    if (entry && number == SIGSEGV && !entry->readonly.load()) entry = nullptr;
     if (entry) {
       pending_window = entry->window;
       pending_path = entry->path;
     }
-    const struct sigaction program = take_program_action();
+    const struct sigaction program = take_program_action(number);
     const bool has_handler = program.sa_handler != SIG_DFL && program.sa_handler != SIG_IGN;
     if (has_handler && (program.sa_flags & SA_SIGINFO))
       program.sa_sigaction(number, info, context);
@@ -136,11 +155,29 @@ struct FaultHandler {
     // A handler that puts the default back and raises again comes through here a second time, without an address.
     const bool ours = entry || (pending_window && info->si_code <= 0);
     if (ours) {
-      say_and_end();
-    } else if (program.sa_handler == SIG_DFL || (program.sa_handler == SIG_IGN && is_fault(*info))) {
-      end_by_default();  // a fault can't be ignored: the program would fault again for ever
+      say_and_end(number);
+    } else if (program.sa_handler == SIG_DFL || (program.sa_handler == SIG_IGN && is_fault(number, *info))) {
+      end_by_default(number);  // a fault can't be ignored: the program would fault again for ever
     }
     errno = saved_errno;
+  }
+
+  // Both with guards_mutex held.
+  static void install(int number) {
+    Guarded& signal = guarded(number);
+    if (signal.installed.load()) return;
+    struct sigaction ours = {};
+    ours.sa_sigaction = &FaultHandler::handle;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    ::sigemptyset(&ours.sa_mask);
+    if (real_sigaction()(number, nullptr, &signal.program_action) == 0 && real_sigaction()(number, &ours, nullptr) == 0)
+      signal.installed.store(true);
+  }
+  static void uninstall(int number) {
+    Guarded& signal = guarded(number);
+    const ActionTurn turn;
+    if (signal.installed.load() && real_sigaction()(number, &signal.program_action, nullptr) == 0)
+      signal.installed.store(false);
   }
 };
 
@@ -153,22 +190,20 @@ FaultGuard::Entry* FaultGuard::claim() {
   return entry;
 }
 
-FaultGuard::FaultGuard(const void* address, std::size_t length, const std::string& window, const std::string& path) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+FaultGuard::FaultGuard(const void* address, std::size_t length, const std::string& window, const std::string& path,
+                       bool readonly) {
+  const std::lock_guard lock(guards_mutex());
   if (length == 0) return;
   entry_ = claim();
   std::strncpy(entry_->window, window.c_str(), sizeof entry_->window - 1);
   std::strncpy(entry_->path, path.c_str(), sizeof entry_->path - 1);
+  entry_->readonly.store(readonly);
   entry_->begin.store(reinterpret_cast<std::uintptr_t>(address));
   entry_->end.store(reinterpret_cast<std::uintptr_t>(address) + length);
-  if (installed.load()) return;
-  struct sigaction ours = {};
-  ours.sa_sigaction = &FaultHandler::handle;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  ::sigemptyset(&ours.sa_mask);
-  if (real_sigaction()(SIGBUS, nullptr, &program_action) == 0 && real_sigaction()(SIGBUS, &ours, nullptr) == 0)
-    installed.store(true);
+  FaultHandler::install(SIGBUS);
+  if (!readonly) return;
+  ++readonly_guards;
+  FaultHandler::install(SIGSEGV);
 }
 
 FaultGuard::FaultGuard(FaultGuard&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
@@ -179,12 +214,16 @@ FaultGuard& FaultGuard::operator=(FaultGuard&& other) noexcept {
 }
 
 FaultGuard::~FaultGuard() {
-  if (entry_) entry_->end.store(0);
+  if (!entry_) return;
+  const std::lock_guard lock(guards_mutex());
+  if (entry_->readonly.load() && --readonly_guards == 0) FaultHandler::uninstall(SIGSEGV);
+  entry_->end.store(0);
 }
 
-bool guarded_sigaction(const struct sigaction* action, struct sigaction* old_action) {
-  if (!installed.load()) return false;
+bool guarded_sigaction(int number, const struct sigaction* action, struct sigaction* old_action) {
+  if ((number != SIGBUS && number != SIGSEGV) || !guarded(number).installed.load()) return false;
   const ActionTurn turn;
+  struct sigaction& program_action = guarded(number).program_action;
   const struct sigaction before = program_action;
   if (action) program_action = *action;
   if (old_action) *old_action = before;

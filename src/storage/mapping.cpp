@@ -99,8 +99,8 @@ bool takes_large_pages(const void* address, std::size_t length, std::uint64_t of
 
 Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, const Usage& usage) {
   if (length == 0) return {};
-  if (::mmap(address, length, read_write, MAP_SHARED | MAP_FIXED, source.fd(), static_cast<off_t>(offset)) ==
-      MAP_FAILED)
+  if (::mmap(address, length, source.is_readonly() ? PROT_READ : read_write, MAP_SHARED | MAP_FIXED, source.fd(),
+             static_cast<off_t>(offset)) == MAP_FAILED)
     return errno_status(errno, source.path() + ": mapping " + std::to_string(length) + " bytes");
   return usage.access_style || usage.large_pages ? advise(address, length, usage) : Status();
 }

@@ -54,7 +54,7 @@ std::byte* mapping_end(const void* address);
 Status check_address_space(std::size_t length);
 
 // Puts the pages of `source` from `offset` on at `address`, in place of what is there. All page-aligned, but for
-// `length`, which may end inside a page.
+// `length`, which may end inside a page. Of a source that is only read they can't be stored to.
 Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, const Usage& usage);
 
 // The same with private pages: what is stored there never reaches the source.

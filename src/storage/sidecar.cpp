@@ -20,7 +20,10 @@ namespace {
 
 std::string sidecar_path(const Source& source) { return source.path() + ".sill"; }
 
-bool has_sidecar(const Source& source) { return !source.is_device() && !source.is_anonymous(); }
+// Who only reads leaves nothing beside the file.
+bool has_sidecar(const Source& source) {
+  return !source.is_device() && !source.is_anonymous() && !source.is_readonly();
+}
 
 // Now, in whole milliseconds, for so it is written.
 timespec this_moment() {

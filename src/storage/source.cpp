@@ -27,7 +27,9 @@
 namespace sill::storage {
 namespace {
 
-constexpr int open_flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;  // O_NONBLOCK: a pipe must not hang us
+constexpr int always_flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;  // O_NONBLOCK: a pipe must not hang us
+constexpr int open_flags = O_RDWR | always_flags;
+constexpr int read_flags = O_RDONLY | always_flags;
 
 // The absolute path, without links, of what is open. The kernel knows it; realpath() asks for every folder on the way.
 std::string resolved(int fd, const std::string& path) {
@@ -75,6 +77,7 @@ int open_retrying(const std::string& path, int flags, mode_t perm = 0) {
 
 // Either the existing file, or a new one; `created` says which. Two ranks may do this at once: one of them creates.
 int open_or_create(const SourceConfig& config, bool exists, bool* created) {
+  if (config.readonly) return open_retrying(config.path, read_flags);
   for (int attempt = 0; attempt < 3; ++attempt) {
     *created = false;
     int fd = -1;
@@ -110,6 +113,7 @@ Source& Source::operator=(Source&& other) noexcept {
   device_ = other.device_;
   is_device_ = other.is_device_;
   is_anonymous_ = other.is_anonymous_;
+  is_readonly_ = other.is_readonly_;
   created_ = other.created_;
   locked_ = other.locked_;
   striping_applied_ = other.striping_applied_;
@@ -155,6 +159,7 @@ Result<Source> Source::open(const SourceConfig& config) {
   const int fd = open_or_create(config, exists, &source.created_);
   if (fd < 0) return errno_status(errno, config.path);
   source.path_ = resolved(fd, config.path);
+  source.is_readonly_ = config.readonly;
   if (Status status = source.adopt(fd); !status.ok()) return status;
   if (!source.created_) return source;
   if (::fchmod(fd, config.perm) != 0) {
@@ -177,11 +182,12 @@ Result<Source> Source::anonymous() {
   return source;
 }
 
-Result<Source> Source::open_peer(const std::string& path, const StoreIdentity& identity) {
-  const int fd = open_retrying(path, open_flags);
+Result<Source> Source::open_peer(const std::string& path, const StoreIdentity& identity, bool readonly) {
+  const int fd = open_retrying(path, readonly ? read_flags : open_flags);
   if (fd < 0) return errno_status(errno, path);
   Source source;
   source.path_ = path;
+  source.is_readonly_ = readonly;
   if (Status status = source.adopt(fd); !status.ok()) return status;
   if (source.identity_ != identity)
     return Status(Cause::no_such_file, path + ": is another file here than on the rank that allocated it");
@@ -189,7 +195,7 @@ Result<Source> Source::open_peer(const std::string& path, const StoreIdentity& i
 }
 
 Status Source::check_unclaimed() const {
-  if (!is_device_) return {};
+  if (!is_device_ || is_readonly_) return {};
   // A claim lasts as long as this look; others that look at the same time must not take it for somebody's.
   const Turn turn(fd_, claim_turn);
   const int fd = open_retrying(path_, open_flags | O_EXCL);
@@ -201,7 +207,8 @@ Status Source::check_unclaimed() const {
 
 Status Source::lock(std::uint64_t offset, std::uint64_t length) {
   if (length == 0 || is_anonymous_) return {};
-  const int error = set_lock(fd_, F_WRLCK, static_cast<off_t>(offset), static_cast<off_t>(length));
+  const int error =
+      set_lock(fd_, is_readonly_ ? F_RDLCK : F_WRLCK, static_cast<off_t>(offset), static_cast<off_t>(length));
   if (error == EAGAIN)
     return {Cause::in_use, path_ + ": another window, of this job or another, lies on bytes " + std::to_string(offset) +
                                " to " + std::to_string(offset + length - 1)};
@@ -235,7 +242,7 @@ Result<std::uint64_t> Source::size_seen_now() {
   struct stat found;
   if (is_device_) return size_at_open_;
   if (identity_.machine == 0) {
-    auto again = open_peer(path_, identity_);
+    auto again = open_peer(path_, identity_, is_readonly_);
     if (!again.ok()) return again.status();
     std::swap(fd_, again.value().fd_);
   }
@@ -272,6 +279,11 @@ Status Source::reserve(std::uint64_t offset, std::uint64_t length, Reserve how) 
   if (end < offset || end > static_cast<std::uint64_t>(INT64_MAX))
     return {Cause::no_space, path_ + ": " + std::to_string(length) + " bytes at offset " + std::to_string(offset) +
                                  " are more than a file can hold"};
+  if (is_readonly_) {
+    if (end <= size_at_open_) return {};
+    return refuse(path_, "has " + std::to_string(size_at_open_) + " bytes, the window ends at " + std::to_string(end) +
+                             " and must not write (storage_alloc_readonly)");
+  }
   if (is_device_) {
     if (end <= size_at_open_) return {};
     return {Cause::no_space, path_ + ": the device has " + std::to_string(size_at_open_) +

@@ -21,6 +21,7 @@ struct SourceConfig {
   mode_t perm = 0600;
   std::optional<unsigned> striping_factor;     // devices a new file is spread over, where the file system can
   std::optional<std::uint64_t> striping_unit;  // bytes on one device before the next
+  bool readonly = false;                       // nothing is created, locks are shared with other readers
 };
 
 // Tells whether two ranks opened the same thing, on one node or on several.
@@ -33,12 +34,12 @@ struct StoreIdentity {
 
 class Source {
  public:
-  // Opens or creates. Refuses anything but a regular file or a block device.
+  // Opens or creates; opens only, if `readonly`. Refuses anything but a regular file or a block device.
   static Result<Source> open(const SourceConfig& config);
   // Memory with a descriptor: no file, but other processes of this node can open and map it as one.
   static Result<Source> anonymous();
   // Opens what another rank of this node opened, and makes sure that it is the same.
-  static Result<Source> open_peer(const std::string& path, const StoreIdentity& identity);
+  static Result<Source> open_peer(const std::string& path, const StoreIdentity& identity, bool readonly = false);
 
   Source(Source&& other) noexcept;
   Source& operator=(Source&& other) noexcept;
@@ -56,6 +57,7 @@ class Source {
   const StoreIdentity& identity() const { return identity_; }
   bool is_device() const { return is_device_; }
   bool is_anonymous() const { return is_anonymous_; }
+  bool is_readonly() const { return is_readonly_; }
   // The device that holds the bytes, as far as the kernel tells.
   dev_t device() const { return is_device_ ? static_cast<dev_t>(identity_.device) : device_; }
   // Whether open created the file, or as answer_for_creation() has it.
@@ -66,12 +68,14 @@ class Source {
 
   // Fails with Cause::in_use if the device is mounted, or claimed by RAID, LVM or the like. Nothing to do for a file.
   Status check_unclaimed() const;
-  // Keeps other windows, of this job or another, off these bytes until the source is closed. Cause::in_use if one is
+  // Keeps other windows, of this job or another, off these bytes until the source is closed; if this one only reads,
+  // those that write. Cause::in_use if one is
   // there, or has just deleted the file. Where the file system has no locks, that is logged.
   Status lock(std::uint64_t offset, std::uint64_t length);
   // Gives all bytes back.
   void unlock();
-  // Makes [offset, offset + length) exist: grows a short file, never cuts; `full` also allocates its blocks.
+  // Makes [offset, offset + length) exist: grows a short file, never cuts; `full` also allocates its blocks. Where
+  // nothing is written, a short file is Cause::bad_file.
   Status reserve(std::uint64_t offset, std::uint64_t length, Reserve how);
   // Ranks that open one file let one of them undo: it answers for the creation by any of them, the others for none.
   void answer_for_creation(bool created) { created_ = created; }
@@ -116,6 +120,7 @@ class Source {
   dev_t device_ = 0;
   bool is_device_ = false;
   bool is_anonymous_ = false;
+  bool is_readonly_ = false;
   bool created_ = false;
   bool locked_ = false;
   bool striping_applied_ = false;

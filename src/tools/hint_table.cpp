@@ -94,6 +94,17 @@ the kernel keeps what is used as long as there is memory. Nor has `reverse_seque
 any it reads around a fault in both directions (and by 2 MiB in large pages), and `MADV_SEQUENTIAL` would make it read forward
 only.
 
+## Windows that are only read
+
+With `storage_alloc_readonly=true` any number of jobs and windows may have the same bytes at once; a window that writes them is
+refused, and the other way round (`MPI_ERR_FILE_IN_USE`). The file must be there (`MPI_ERR_NO_SUCH_FILE`) and long enough
+(`MPI_ERR_BAD_FILE`); read permission is enough, also on a read-only mount. Layout and offset mean what they always do. A put,
+an accumulate or another RMA call that would write is an error of class `MPI_ERR_READ_ONLY`; a store through a pointer ends the
+program with a line that names window and file. `MPI_Win_sync` and `MPI_Win_free` succeed, with nothing to do;
+`storage_alloc_reserve`, `storage_alloc_discard`, `file_perm` and striping have no effect; `storage_alloc_unlink=true` and a
+`storage_alloc_factor` other than 1.0 are errors. With `storage_alloc_engine=staged` the segment is a copy in memory, which the
+program itself may change, and which is never written back.
+
 ## For programs nobody edits
 
 Rules give hints to windows whose info has no `alloc_type`, and to `MPI_Alloc_mem`. What the info says comes first, then the

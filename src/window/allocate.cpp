@@ -136,7 +136,7 @@ Status attach_stores(Stores& stores, Window& window) {
   for (int rank = 0; rank < own.size && status.ok(); ++rank) {
     const bool seen = window.placements()[rank].storage_length > 0 && window.base(rank);
     if (!seen || rank == own.rank) continue;
-    auto source = storage::Source::open_peer(stores.path_of(rank), stores.identity_of(rank));
+    auto source = storage::Source::open_peer(stores.path_of(rank), stores.identity_of(rank), window.readonly());
     status = source.ok() ? attach_store(std::move(source).value(), rank, window) : source.status();
   }
   return status;

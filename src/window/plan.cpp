@@ -117,6 +117,7 @@ Request make_request(const WindowHints& hints, std::uint64_t size, std::int64_t 
   request.reserve = hints.reserve;
   request.unlink = hints.unlink;
   request.discard = hints.discard;
+  request.readonly = hints.readonly;
   return request;
 }
 
@@ -135,6 +136,7 @@ Status check_agreement(std::span<const Request> requests) {
                  [](Reserve reserve) { return reserve == Reserve::full ? "full" : "sparse"; }),
       check_same(requests, &Request::unlink, "storage_alloc_unlink", flag),
       check_same(requests, &Request::discard, "storage_alloc_discard", flag),
+      check_same(requests, &Request::readonly, "storage_alloc_readonly", flag),
       check_same(requests, &Request::contiguous, "alloc_shared_noncontig",
                  [](bool contiguous) { return contiguous ? "false" : "true"; }),
       check_same(requests, &Request::path, "SILL_WINDOW_PATH",

@@ -37,6 +37,7 @@ struct Request {
   Reserve reserve = Reserve::full;
   bool unlink = false;
   bool discard = false;
+  bool readonly = false;
   PathWish path = PathWish::best;
   bool contiguous = false;       // the segments of a shared window follow each other without a gap
   bool bases_unaligned = false;  // this process has seen the MPI library begin segments inside a page

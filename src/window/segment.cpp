@@ -43,7 +43,8 @@ Status StoredSegment::attach(const WindowHints& hints, bool own, const std::stri
     }
     const Pages pages = pages_of(extent_);
     status = storage::map_over(pages.address, pages.length, source_, pages.offset, usage_of(hints, pages));
-    if (status.ok()) guard_ = storage::FaultGuard(pages.address, pages.length, window_name, source_.path());
+    if (status.ok())
+      guard_ = storage::FaultGuard(pages.address, pages.length, window_name, source_.path(), source_.is_readonly());
   }
   if (!own) source_.close();
   return status;
@@ -76,7 +77,7 @@ void StoredSegment::watch(const WindowHints& hints, std::uint64_t node_bytes, bo
   const Pages pages = pages_of(extent_);
   storage::Care care;
   care.learn = hints.learn && hints.access_style == access_none;
-  care.write_behind = hints.write_behind && !(hints.access_style & access_random);
+  care.write_behind = hints.write_behind && !hints.readonly && !(hints.access_style & access_random);
   // Whether what is stored will be stored again before the next sync, faults don't tell.
   care.write_mostly = hints.access_style & (access_write_once | access_write_mostly | access_sequential);
   care.large_pages = usage_of(hints, pages).large_pages;
@@ -103,7 +104,7 @@ void StoredSegment::unwatch() {
 Status StoredSegment::sync(const std::byte* begin, const std::byte* end, SyncCounts* counts) {
   begin = std::max<const std::byte*>(begin, extent_.address);
   end = std::min<const std::byte*>(end, extent_.address + extent_.length);
-  if (begin >= end || source_.is_anonymous()) return {};
+  if (begin >= end || source_.is_anonymous() || source_.is_readonly()) return {};
   std::byte* const first = extent_.address + (begin - extent_.address);
   const auto length = static_cast<std::uint64_t>(end - begin);
   // Bytes whose file can't be found afterwards are better than none.

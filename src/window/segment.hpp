@@ -64,7 +64,7 @@ class StoredSegment {
   Status sync_name();
 
   Result<storage::Source> opened_again() const {
-    return storage::Source::open_peer(source_.path(), source_.identity());
+    return storage::Source::open_peer(source_.path(), source_.identity(), source_.is_readonly());
   }
 
   storage::Source source_;

@@ -14,6 +14,7 @@ namespace sill::window {
 namespace {
 
 std::atomic<int> rerouted_windows{0};
+std::atomic<int> readonly_windows{0};
 
 std::mutex open_mutex;
 std::vector<std::unique_ptr<Window>>& open_list() {
@@ -41,9 +42,11 @@ std::vector<void (*)()>& rerouting_calls() {
   return all;
 }
 
-void change_rerouted(int by) {
+void change_rerouted(const Window& window, int by) {
+  if (!window.rerouted() && !window.readonly()) return;
   const std::lock_guard lock(rerouting_mutex());
-  rerouted_windows += by;
+  if (window.rerouted()) rerouted_windows += by;
+  if (window.readonly()) readonly_windows += by;
   for (const auto call : rerouting_calls()) call();
 }
 
@@ -52,7 +55,7 @@ void change_rerouted(int by) {
 std::atomic<std::uint64_t> generation{1};
 constinit thread_local Remembered remembered{};
 
-bool any_rerouted() { return rerouted_windows.load() != 0; }
+bool any_rerouted(bool writes) { return rerouted_windows.load() != 0 || (writes && readonly_windows.load() != 0); }
 
 std::mutex& rerouting_mutex() {
   static std::mutex one;
@@ -75,7 +78,7 @@ Window* look_up(MPI_Win win) {
 Status enter(MPI_Win win, std::unique_ptr<Window> window) {
   if (const int code = mpi::below().Win_set_attr(win, window_keyval(), window.get()); code != MPI_SUCCESS)
     return mpi::from_code(code, "MPI_Win_set_attr");
-  if (window->rerouted()) change_rerouted(1);
+  change_rerouted(*window, 1);
   const std::lock_guard lock(open_mutex);
   open_list().push_back(std::move(window));
   ++generation;
@@ -90,7 +93,7 @@ std::unique_ptr<Window> leave(Window* window) {
   if (at == all.end()) return nullptr;
   auto left = std::move(*at);
   all.erase(at);
-  if (left->rerouted()) change_rerouted(-1);
+  change_rerouted(*left, -1);
   return left;
 }
 

@@ -92,6 +92,8 @@ class Window {
                  const std::byte* begin, const std::byte* end);
   void drop_range(const void* attached);
   bool rerouted() const { return hidden().translated || hidden().direct || hidden().flush_each; }
+  // Whether Sill allocated it for reading only, and so refuses what would write to it.
+  bool readonly() const { return allocation_.hints.readonly; }
   bool has_storage() const;
   // Storage and where it lies, for who puts other storage in its place.
   struct Storing {
@@ -183,8 +185,9 @@ Status enter(MPI_Win win, std::unique_ptr<Window> window);
 std::unique_ptr<Window> leave(Window* window);
 // All windows that are open in this process.
 std::vector<Window*> open_windows();
-// True if the RMA calls of any window do not just pass through: displacements are translated, or copies direct.
-bool any_rerouted();
+// True if the RMA calls of any window do not just pass through: displacements are translated, or copies direct; for
+// calls that write, also if a window is only read.
+bool any_rerouted(bool writes);
 // Calls back whenever that may have changed. For the RMA entry points, at their start.
 void when_rerouting_changes(void (*call)());
 // Held while that changes, and by those who act on what any_rerouted() says.

@@ -32,6 +32,11 @@ TEST(ExpandFilename, LeavesOtherTextAlone) {
 
 TEST(ExpandFilename, DoesNotExpandWhatItInserted) { EXPECT_EQ(expand_filename("%j", with_job("%r")).value(), "%r"); }
 
+TEST(EscapeFilename, ExpandsToWhatItWas) {
+  for (const char* path : {"", "/s/file", "/s/100%", "%r%%w"})
+    EXPECT_EQ(expand_filename(escape_filename(path), some_fields).value(), path);
+}
+
 TEST(ExpandFilename, TakesTheLargestRank) {
   NameFields largest;
   largest.rank = INT_MAX;

@@ -71,7 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
                                       "u=rw", "S_IRUSR|", "S_IRUSR,S_IWUSR", "S_IRUSR|S_ISUID", "S_IRUSR|0200", "S_",
                                       "777777777777777777777"}),
         std::pair("striping_factor", bad_counts), std::pair("stripe_count", bad_counts),
-        std::pair("striping_unit", bad_counts), std::pair("stripe_size", bad_counts),
+        std::pair("striping_unit", bad_sizes), std::pair("stripe_size", bad_sizes),
+        std::pair("storage_alloc_readonly", bad_booleans),
         std::pair("storage_alloc_reserve", Values{"", "Full", "none", "true"}),
         std::pair("storage_alloc_engine", Values{"", "mmap", "io_uring"}),
         std::pair("storage_alloc_layout", Values{"", "consecutive,overlap", "linear"}),
@@ -204,6 +205,7 @@ TEST(HintTable, HasEveryKeyOnceAndHelpOfOneLine) {
                                                "storage_alloc_reserve",
                                                "storage_alloc_engine",
                                                "storage_alloc_layout",
+                                               "storage_alloc_readonly",
                                                "storage_alloc_learn",
                                                "storage_alloc_large_pages",
                                                "storage_alloc_write_behind"};

@@ -7,6 +7,20 @@
 namespace sill {
 namespace {
 
+TEST(ParseHints, ReadingOnlyContradictsWhatWrites) {
+  const HintPairs reading = {
+      {"alloc_type", "storage"}, {"storage_alloc_filename", "/s/w"}, {"storage_alloc_readonly", "true"}};
+  EXPECT_TRUE(parse_hints(reading).ok());
+  for (const auto& [key, value] : HintPairs{
+           {"storage_alloc_unlink", "true"}, {"storage_alloc_factor", "0.99"}, {"storage_alloc_factor", "auto"}}) {
+    HintPairs pairs = reading;
+    pairs.emplace_back(key, value);
+    const Status status = parse_hints(pairs).status();
+    EXPECT_EQ(status.cause(), Cause::bad_hint) << key;
+    EXPECT_NE(status.message().find(key), std::string::npos) << status.message();
+  }
+}
+
 TEST(ParseHints, NothingGivesTheDefaults) {
   const auto hints = parse_hints({});
   ASSERT_TRUE(hints.ok());

@@ -19,9 +19,11 @@
 #include "unit/support/program.hpp"
 #include "unit/support/sources.hpp"
 
-// AddressSanitizer would answer SIGBUS in the guard's place.
+// AddressSanitizer would answer both signals in the guard's place.
 extern "C" const char* __asan_default_options();
-extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() { return "handle_sigbus=0"; }
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "handle_sigbus=0:handle_segv=0";
+}
 
 namespace sill::storage {
 namespace {
@@ -186,14 +188,14 @@ TEST_F(FaultGuardTest, AFullDeviceIsTheReasonGiven) {
 TEST_F(FaultGuardTest, KeepsTheProgramsActionForIt) {
   const auto outcome = test::run_child([&] {
     struct sigaction found = {};
-    if (guarded_sigaction(nullptr, &found)) ::_exit(10);
+    if (guarded_sigaction(SIGBUS, nullptr, &found)) ::_exit(10);
     set_handler(SIG_IGN);
     const Window window = open();
-    if (!guarded_sigaction(nullptr, &found) || found.sa_handler != SIG_IGN) ::_exit(11);
+    if (!guarded_sigaction(SIGBUS, nullptr, &found) || found.sa_handler != SIG_IGN) ::_exit(11);
     struct sigaction mine = {};
     mine.sa_handler = [](int) { say("mine|"); };
-    if (!guarded_sigaction(&mine, &found) || found.sa_handler != SIG_IGN) ::_exit(12);
-    if (!guarded_sigaction(nullptr, &found) || found.sa_handler != mine.sa_handler) ::_exit(13);
+    if (!guarded_sigaction(SIGBUS, &mine, &found) || found.sa_handler != SIG_IGN) ::_exit(12);
+    if (!guarded_sigaction(SIGBUS, nullptr, &found) || found.sa_handler != mine.sa_handler) ::_exit(13);
     cut_and_touch(window);
   });
   EXPECT_EQ(outcome.status, ended_by_bus);
@@ -235,7 +237,8 @@ TEST_F(FaultGuardTest, AHandlerWithDetailsForOneFaultIsUsedOnce) {
     const Window window = open();
     if (sigsetjmp(escape, 1) == 0) cut_and_touch(window);
     struct sigaction left = {};
-    if (!guarded_sigaction(nullptr, &left) || left.sa_handler != SIG_DFL || (left.sa_flags & SA_SIGINFO)) ::_exit(7);
+    if (!guarded_sigaction(SIGBUS, nullptr, &left) || left.sa_handler != SIG_DFL || (left.sa_flags & SA_SIGINFO))
+      ::_exit(7);
     say(calls == 1 ? "once|" : "again|");
     if (calls == 1) cut_and_touch(window);
   });
@@ -275,7 +278,7 @@ TEST_F(FaultGuardTest, AHandlerOfAnotherSignalMayAskForTheAction) {
     struct sigaction action = {};
     action.sa_handler = [](int) {
       struct sigaction now;
-      if (guarded_sigaction(nullptr, &now)) ++calls;
+      if (guarded_sigaction(SIGBUS, nullptr, &now)) ++calls;
     };
     if (::sigaction(SIGUSR1, &action, nullptr) != 0) ::_exit(4);
     const pthread_t interrupted = ::pthread_self();
@@ -283,10 +286,47 @@ TEST_F(FaultGuardTest, AHandlerOfAnotherSignalMayAskForTheAction) {
       while (calls < 2000) ::pthread_kill(interrupted, SIGUSR1);
     });
     struct sigaction now;
-    while (calls < 2000) guarded_sigaction(nullptr, &now);
+    while (calls < 2000) guarded_sigaction(SIGBUS, nullptr, &now);
     sender.join();
   });
   EXPECT_EQ(outcome.status, 0);
+}
+
+// A store to a window that is only read; the signal is the program's own again when the window is gone.
+TEST_F(FaultGuardTest, AWindowThatIsOnlyReadIsNamed) {
+  std::filesystem::resize_file(test::open_reserved(folder_ / "w", 0, page_size()).path(), page_size());
+  const auto outcome = test::run_child([&] {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { say("mine|"); };
+    if (::sigaction(SIGSEGV, &action, nullptr) != 0) ::_exit(4);
+    auto source = Source::open({.path = folder_ / "w", .striping_factor = {}, .striping_unit = {}, .readonly = true});
+    const auto region = Region::reserve(page_size());
+    if (!source.ok() || !region.ok() || !map_over(region.value().data(), page_size(), source.value(), 0, {}).ok())
+      ::_exit(5);
+    struct sigaction found = {};
+    {
+      const FaultGuard passing(region.value().data(), page_size(), "w6", source.value().path(), true);
+      if (!guarded_sigaction(SIGSEGV, nullptr, &found) || found.sa_handler != action.sa_handler) ::_exit(6);
+    }
+    if (guarded_sigaction(SIGSEGV, nullptr, &found)) ::_exit(7);
+    if (::sigaction(SIGSEGV, nullptr, &found) != 0 || found.sa_handler != action.sa_handler) ::_exit(8);
+    const FaultGuard guard(region.value().data(), page_size(), "w7", source.value().path(), true);
+    region.value().data()[0] = std::byte{1};
+  });
+  EXPECT_EQ(outcome.status, 128 + SIGSEGV);
+  EXPECT_TRUE(outcome.output.starts_with("mine|sill: error: window w7")) << outcome.output;
+  EXPECT_NE(outcome.output.find("storage_alloc_readonly"), std::string::npos) << outcome.output;
+}
+
+// A wild pointer in a program that has such a window is the program's business.
+TEST_F(FaultGuardTest, AFaultElsewhereIsNotTheWindows) {
+  const auto outcome = test::run_child([&] {
+    const Window window = open();
+    const FaultGuard guard(&window, 1, "w8", "/nowhere", true);
+    *reinterpret_cast<volatile char*>(page_size() / 2) = 1;
+  });
+  EXPECT_EQ(outcome.status, 128 + SIGSEGV);
+  EXPECT_EQ(outcome.output, "");
 }
 
 TEST_F(FaultGuardTest, ASignalThatSomebodySendsCanBeIgnored) {

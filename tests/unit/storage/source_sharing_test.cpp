@@ -41,6 +41,43 @@ TEST(SourceLock, KeepsOverlappingWindowsOff) {
   }
 }
 
+Source open_to_read(const std::string& path) {
+  auto source = Source::open({.path = path, .striping_factor = {}, .striping_unit = {}, .readonly = true});
+  if (!source.ok()) throw std::runtime_error(source.status().message());
+  return std::move(source).value();
+}
+
+TEST(SourceLock, IsSharedByThoseThatOnlyRead) {
+  const Folder folder;
+  write_text(folder / "w", std::string(4096, 'k'));
+  Source writer = open_source(folder / "w");
+  {
+    Source first = open_to_read(folder / "w");
+    Source second = open_to_read(folder / "w");
+    EXPECT_TRUE(first.lock(0, 4096).ok());
+    EXPECT_TRUE(second.lock(100, 4000).ok());
+    EXPECT_EQ(writer.lock(4095, 1).cause(), Cause::in_use);
+  }
+  EXPECT_TRUE(writer.lock(4095, 1).ok());
+  Source third = open_to_read(folder / "w");
+  EXPECT_EQ(third.lock(0, 4096).cause(), Cause::in_use);
+}
+
+TEST(SourceToRead, MustBeThereAndLongEnough) {
+  const Folder folder;
+  const auto missing =
+      Source::open({.path = folder / "w", .striping_factor = {}, .striping_unit = {}, .readonly = true});
+  EXPECT_EQ(missing.status().cause(), Cause::no_such_file);
+  EXPECT_FALSE(fs::exists(folder / "w"));
+  write_text(folder / "w", std::string(4096, 'k'));
+  Source source = open_to_read(folder / "w");
+  EXPECT_TRUE(source.reserve(96, 4000, Reserve::full).ok());
+  const Status status = source.reserve(97, 4000, Reserve::full);
+  EXPECT_EQ(status.cause(), Cause::bad_file);
+  EXPECT_NE(status.message().find("4096 bytes"), std::string::npos) << status.message();
+  EXPECT_EQ(fs::file_size(folder / "w"), 4096u);
+}
+
 TEST(SourceLock, HoldsAgainstOtherProcessesUntilClosed) {
   const Folder folder;
   auto holder = std::make_unique<Source>(open_source(folder / "w"));

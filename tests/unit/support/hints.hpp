@@ -11,7 +11,7 @@ namespace sill {
 inline auto fields(const WindowHints& hints) {
   return std::tie(hints.alloc_type, hints.filename, hints.offset, hints.factor.automatic, hints.factor.share,
                   hints.order, hints.unlink, hints.discard, hints.access_style, hints.file_perm, hints.striping_factor,
-                  hints.striping_unit, hints.reserve, hints.engine, hints.layout);
+                  hints.striping_unit, hints.reserve, hints.engine, hints.layout, hints.readonly);
 }
 
 inline bool operator==(const WindowHints& left, const WindowHints& right) { return fields(left) == fields(right); }

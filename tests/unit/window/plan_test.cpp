@@ -88,6 +88,7 @@ TEST(CheckAgreement, SaysWhichRankDiffersInWhat) {
       {"storage_alloc_reserve", [](Request& request) { request.reserve = Reserve::sparse; }},
       {"storage_alloc_unlink", [](Request& request) { request.unlink = true; }},
       {"storage_alloc_discard", [](Request& request) { request.discard = true; }},
+      {"storage_alloc_readonly", [](Request& request) { request.readonly = true; }},
       {"SILL_WINDOW_PATH", [](Request& request) { request.path = PathWish::create; }}};
   for (const auto& [key, change] : changes) {
     std::vector<Request> requests = same;
@@ -147,6 +148,20 @@ TEST(ResolveAutomatic, NoMemoryMeansAllOnStorageAndAskedSharesStay) {
   resolve_automatic(requests);
   EXPECT_EQ(requests[0].share, 1.0);
   EXPECT_EQ(requests[2].share, 0.25);
+}
+
+TEST(Settle, AnswersAreHintsThatLeadToTheSame) {
+  WindowHints hints;
+  hints.filename = "/s/50%%.%r";
+  hints.factor.automatic = true;
+  Request request = request_of(gib, 0.25);
+  Placement placement;
+  placement.staged = true;
+  const WindowHints settled = settle(hints, request, placement, {.rank = 7, .host = {}, .window = {}, .job = {}});
+  EXPECT_EQ(settled.filename, "/s/50%%.7");
+  EXPECT_FALSE(settled.factor.automatic);
+  EXPECT_EQ(settled.factor.share, 0.25);
+  EXPECT_EQ(settled.engine, Engine::staged);
 }
 
 TEST(Place, AWindowInMemoryHasNoStorage) {
