@@ -169,7 +169,8 @@ const std::array<HintRow, 18> rows = {{
      .default_value = "1.0",
      .unit = "",
      .aliases = {},
-     .help = "The share of a segment that lies on storage, the rest in memory; auto: what does not fit in memory.",
+     .help = "The share of a segment that lies on storage, the rest in memory; auto: what does not fit in the memory "
+             "that is left and not promised to other windows.",
      .collective = false,
      .parse = [](Value value, Hints& hints) { return read_factor(value, hints.factor); },
      .format = [](const Hints& hints) { return write_factor(hints.factor); }},

@@ -15,6 +15,7 @@
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
 #include "storage/memory_limit.hpp"
+#include "storage/promises.hpp"
 #include "storage/sidecar.hpp"
 #include "window/stores.hpp"
 #include "window/window.hpp"
@@ -65,6 +66,7 @@ Status fill(Request& request, const AllocateCall& call, const Asked& asked, cons
   if (!request.automatic) return {};
   const auto available = storage::available_memory();
   if (available.ok()) request.available_memory = available.value();
+  request.promised_memory = storage::promised_memory();
   return available.status();
 }
 
@@ -174,7 +176,9 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   if (!stores.ok()) return stores.status();
 
   auto placements = place(requests.value(), stores.value().opened(), storage::page_size(), contiguous);
-  Status status = check_overlap(placements);
+  storage::Promise promise(placements[own->rank].size - placements[own->rank].storage_length);
+  // Copies of what is only read don't undo each other.
+  Status status = asked.hints.readonly ? Status() : check_overlap(placements);
   if (status.ok()) status = stores.value().reserve(*own, placements, asked.hints.reserve);
   if (!status.ok()) {
     stores.value().undo();
@@ -189,6 +193,7 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   WindowHints settled = settle(asked.hints, requests.value()[own->rank], placements[own->rank], fields);
   auto window = std::make_unique<Window>(Window::Allocation{
       flavor, own, std::move(placements), std::move(hidden).value(), std::move(settled), fields.window});
+  window->keep(std::move(promise));
   status = mpi::agree(own->comm, with_key(attach_stores(stores.value(), *window)));
   if (!status.ok()) {
     give_up(*window);

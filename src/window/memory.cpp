@@ -14,6 +14,7 @@
 #include "mpi/comm.hpp"
 #include "storage/mapping.hpp"
 #include "storage/memory_limit.hpp"
+#include "storage/promises.hpp"
 #include "storage/sidecar.hpp"
 #include "window/plan.hpp"
 #include "window/stores.hpp"
@@ -24,6 +25,7 @@ namespace {
 
 struct Memory {
   storage::Region region;
+  storage::Promise promise;
   std::uint64_t size;
   WindowHints hints;
   std::unique_ptr<StoredSegment> segment;  // null if all of it is memory; goes before the region
@@ -37,16 +39,26 @@ std::map<std::byte*, std::shared_ptr<Memory>>& memories() {
   return *all;
 }
 
-Result<Request> local_request(MPI_Aint size, const Asked& asked) {
+// `promise` is of the part in memory. Ranks call this one by one, without knowing of each other.
+Result<Request> local_request(MPI_Aint size, const Asked& asked, storage::Promise& promise) {
   if (!asked.status.ok()) return asked.status;
   if (size < 0) return Status(Cause::bad_size, "size: " + std::to_string(size) + " is negative");
   if (const auto told = storage::told_limit(); !told.ok()) return told.status();
   Request request = make_request(asked.hints, static_cast<std::uint64_t>(size), 1);
-  if (!request.automatic) return request;
+  const auto promised = [&] {
+    return storage::Promise(static_cast<std::uint64_t>((1 - request.share) * static_cast<double>(request.size)));
+  };
+  if (!request.automatic) {
+    promise = promised();
+    return request;
+  }
   const auto available = storage::available_memory();
   if (!available.ok()) return available.status();
   request.available_memory = available.value();
+  const storage::PromiseTurn turn;
+  request.promised_memory = storage::promised_memory();
   resolve_automatic(std::span(&request, 1));
+  promise = promised();
   return request;
 }
 
@@ -95,7 +107,8 @@ Status finish(const Memory& memory) {
 }  // namespace
 
 Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
-  const auto request = local_request(size, asked);
+  storage::Promise promise;
+  const auto request = local_request(size, asked, promise);
   if (!request.ok()) return request.status();
   NameFields fields;
   fields.rank = mpi::world_rank(0);
@@ -117,12 +130,14 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
       storage::round_up(placement.shift + std::max<std::uint64_t>(placement.size, 1), storage::page_size()),
       placement.align);
   if (!region.ok()) return source ? undone(*source, region.status()) : region.status();
-  const auto memory = std::make_shared<Memory>(Memory{
-      std::move(region).value(), placement.size, settle(asked.hints, request.value(), placement, fields), nullptr});
+  const auto memory =
+      std::make_shared<Memory>(Memory{std::move(region).value(), std::move(promise), placement.size,
+                                      settle(asked.hints, request.value(), placement, fields), nullptr});
   if (source)
     if (Status status = attach_memory(*memory, std::move(*source), placement, fields); !status.ok())
       return with_key(status);
   std::byte* base = memory->region.data() + placement.shift;
+  memory->promise.lies_at(base + (placement.storage_begin > 0 ? 0 : placement.storage_length));
   std::memcpy(baseptr, &base, sizeof base);
   const std::lock_guard lock(memories_mutex);
   memories().emplace(base, memory);

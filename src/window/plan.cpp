@@ -153,6 +153,7 @@ void resolve_automatic(std::span<Request> requests) {
   struct Node {
     double asked = 0;
     double available = -1;
+    double promised = -1;
   };
   std::map<int, Node> nodes;
   for (const Request& request : requests) {
@@ -160,11 +161,14 @@ void resolve_automatic(std::span<Request> requests) {
     const auto available = static_cast<double>(request.available_memory);
     if (request.automatic) node.asked += static_cast<double>(request.size);
     if (request.automatic && (node.available < 0 || available < node.available)) node.available = available;
+    // Promises are noted at once, but touches only when their process looks: who looked last knows best.
+    const auto promised = static_cast<double>(request.promised_memory);
+    if (request.automatic && (node.promised < 0 || promised < node.promised)) node.promised = promised;
   }
   for (Request& request : requests) {
     if (!request.automatic) continue;
     const Node& node = nodes[request.node];
-    const double fits = 0.9 * node.available;
+    const double fits = std::max(0.9 * node.available - node.promised, 0.0);
     request.share = node.asked > fits ? (node.asked - fits) / node.asked : 0;
   }
 }

@@ -28,6 +28,7 @@ struct Request {
   bool automatic = false;  // the share is what does not fit in memory
   double share = 0;        // of the segment, on storage
   std::uint64_t available_memory = 0;
+  std::uint64_t promised_memory = 0;  // of the node's, to windows that haven't touched it yet, as this rank sees it
   std::uint64_t shared_memory = UINT64_MAX;  // what the MPI library can get from /dev/shm
   // Hints that must be the same on all ranks.
   AllocType alloc_type = AllocType::memory;
@@ -51,7 +52,8 @@ Request make_request(const WindowHints& hints, std::uint64_t size, std::int64_t 
 Status check_agreement(std::span<const Request> requests);
 
 // Gives each rank with an automatic share its share: the node's ranks add up what they ask for; what exceeds 90 % of
-// the memory that is available goes to storage, the same share on all ranks of a node.
+// the memory that is available, less what others were promised of that, goes to storage, the same share on all ranks of
+// a node.
 void resolve_automatic(std::span<Request> requests);
 
 // Whether any byte of the request lies on storage, its share being settled.

@@ -305,6 +305,12 @@ Status Window::last_step(const End& end) {
   return end.gives_up && leads ? storage::unlink_file(own->source()) : Status();
 }
 
+void Window::keep(storage::Promise promise) {
+  const Placement& mine = placements()[rank()];
+  memory_ = std::move(promise);
+  if (std::byte* begin = base(rank())) memory_.lies_at(begin + (mine.storage_begin > 0 ? 0 : mine.storage_length));
+}
+
 Status Window::close() {
   if (!allocated()) return {};
   // Also a barrier: nobody may still be putting into a segment that is being synced for the last time.

@@ -14,6 +14,7 @@
 #include "base/hints.hpp"
 #include "base/status.hpp"
 #include "mpi/comm.hpp"
+#include "storage/promises.hpp"
 #include "window/access.hpp"
 #include "window/hidden.hpp"
 #include "window/plan.hpp"
@@ -119,6 +120,8 @@ class Window {
   Status mark(CoarrayRecord::State state);
   // Passes a changed access_style to the kernel.
   Status advise();
+  // Keeps what was promised to this rank's part in memory until the window is gone.
+  void keep(storage::Promise promise);
   // Makes the window ready for being freed: the last sync. Collective; all ranks get the same result.
   Status close();
   // Undoes a close when the MPI library then refused to free the window `win`.
@@ -159,6 +162,7 @@ class Window {
   mutable std::mutex mutex_;   // guards ranges_ and path_ while memory is attached and detached
   std::vector<Range> ranges_;  // own storage first
   SyncCounts counts_;
+  storage::Promise memory_;
 };
 
 // --- the way from a handle to its window ---------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import disks
 import pytest
-from launching import PAUSE_S
+from launching import PAUSE_S, SHARED_MEMORY
 
 MIB = disks.MIB
 LIMIT = 256 * MIB
@@ -70,3 +70,17 @@ def test_more_than_the_limit(mpi, launcher):
 
 def test_less_than_the_memory(mpi, launcher):
     assert stored(launcher.run(mpi, ["automatic", str(MIB)], RANKS)) == [0] * RANKS
+
+
+@pytest.mark.parametrize("kind", ["window", "memory"])
+def test_many_that_are_not_touched(mpi, launcher, kind):
+    """Ten of them, each a third of the limit on either rank, get 90 % of it together; and so do ten after these."""
+    limit = 48 * MIB
+    env = {"SILL_MEMORY_LIMIT": str(limit), "SILL_JOB_ID": uuid.uuid4().hex}
+    outcome = launcher.run(mpi, ["automatic_many", str(16 * MIB), "10", kind], RANKS, env=env)
+    assert outcome.code == 0, outcome.text()
+    memory = [int(line.split()[1]) for line in outcome.out.splitlines() if line.startswith("memory ")]
+    pages = 10 * RANKS * os.sysconf("SC_PAGESIZE")
+    assert len(memory) == 2, outcome.text()
+    assert all(0.9 * limit - pages <= each <= 0.9 * limit for each in memory), memory
+    assert not list(SHARED_MEMORY.glob(f"*{env['SILL_JOB_ID']}*"))

@@ -128,6 +128,19 @@ TEST(ResolveAutomatic, TheRankThatSeesLeastMemoryDecides) {
   for (const Request& request : requests) EXPECT_NEAR(request.share, (2 - 0.9) / 2, 1e-9);
 }
 
+TEST(ResolveAutomatic, WhatIsPromisedAlreadyIsNotGivenAgain) {
+  auto requests = automatic(2, gib, 2 * gib);
+  // The first looked before the second had noticed what of its own was touched since.
+  requests[0].promised_memory = 2 * gib;
+  requests[1].promised_memory = gib;
+  resolve_automatic(requests);
+  for (const Request& request : requests) EXPECT_NEAR(request.share, (2 - (0.9 * 2 - 1)) / 2, 1e-9);
+  requests[1].promised_memory = 3 * gib;
+  requests[0].promised_memory = 3 * gib;
+  resolve_automatic(requests);
+  EXPECT_EQ(requests[0].share, 1.0);
+}
+
 TEST(ResolveAutomatic, EachNodeDecidesForItself) {
   auto requests = automatic(4, gib, 100 * gib);
   for (std::size_t rank : {2u, 3u}) {

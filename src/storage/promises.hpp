@@ -1,0 +1,43 @@
+#pragma once
+// What windows and memories were promised of the node's memory and haven't touched yet: for the kernel it is still
+// available, so that each new window with storage_alloc_factor=auto would be given it once more.
+#include <cstddef>
+#include <cstdint>
+
+namespace sill::storage {
+
+// Counts bytes of memory as promised while it lives, for all processes of this user's job on this node. Thread-safe.
+class Promise {
+ public:
+  Promise() = default;
+  explicit Promise(std::uint64_t bytes);
+  Promise(Promise&& other) noexcept;
+  Promise& operator=(Promise&& other) noexcept;
+  Promise(const Promise&) = delete;
+  Promise& operator=(const Promise&) = delete;
+  ~Promise();
+  // Where the bytes lie: from now on those that have been touched don't count. They must be mapped as long as the
+  // promise lives.
+  void lies_at(const std::byte* address);
+
+ private:
+  std::uint64_t number_ = 0;  // 0: none
+};
+
+// Bytes that are promised and untouched: this process's as they are now, those of the node's others as they were when
+// these last asked or were promised something. Where the processes can't share a record, this process's only.
+std::uint64_t promised_memory();
+
+// While it lives, no other process of the job is promised anything: for who looks and then promises by itself.
+class PromiseTurn {
+ public:
+  PromiseTurn();
+  ~PromiseTurn();
+  PromiseTurn(const PromiseTurn&) = delete;
+  PromiseTurn& operator=(const PromiseTurn&) = delete;
+
+ private:
+  bool held_;
+};
+
+}  // namespace sill::storage
