@@ -2,7 +2,9 @@
  *
  * A program needs none of this: MPI_Info hints or SILL_WINDOWS put its windows on storage. What is here asks for more
  * than MPI can say. Link the library of your MPI family (`sill::sill`, `sill.pc`) or preload it; both work, with and
- * without `sill run`. Every function returns an MPI error code and calls no error handler.
+ * without `sill run`. Every function returns an MPI error code and calls no error handler. Where the MPI library was
+ * linked before Sill, so that the program's calls don't come here, sill_win_* and sill_split_get_stats return
+ * MPI_ERR_UNSUPPORTED_OPERATION.
  */
 #ifndef SILL_SILL_H
 #define SILL_SILL_H

@@ -12,7 +12,6 @@
 #include "base/log.hpp"
 
 namespace sill::mpi {
-namespace {
 
 bool is_mpi_library(std::string_view path) {
   const auto name = path.substr(path.rfind('/') + 1);
@@ -20,6 +19,8 @@ bool is_mpi_library(std::string_view path) {
     if (name.substr(0, known.size()) == known) return true;
   return false;
 }
+
+namespace {
 
 // An MPI library that was loaded with RTLD_LOCAL is invisible to RTLD_NEXT, but it is in the list of loaded objects.
 void* loaded_mpi_library() {

@@ -3,6 +3,8 @@
 // Sill calls MPI only through this table, so its own calls never come back to it, and the MPICH families need no link.
 #include <mpi.h>
 
+#include <string_view>
+
 namespace sill::mpi {
 
 #if MPI_VERSION >= 4
@@ -14,10 +16,11 @@ namespace sill::mpi {
 // clang-format off
 #define SILL_BELOW_CALLS(X)                                                                                        \
   X(Abort) X(Add_error_code) X(Add_error_string) X(Allgather) X(Allreduce) X(Barrier) X(Bcast)       \
-  X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_group) X(Comm_rank)           \
+  X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_get_parent) X(Comm_group)       \
+  X(Comm_rank) X(Comm_remote_group)                                                                                \
   X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter)         \
   X(Errhandler_free) X(Error_class) X(Error_string) X(Finalized) X(Gather) X(Gatherv) X(Get)                       \
-  X(Get_library_version) X(Group_free)                                                                             \
+  X(Get_library_version) X(Group_free) X(Group_intersection) X(Group_rank) X(Group_size) X(Group_union)           \
   X(Group_translate_ranks) X(Info_create) X(Info_delete) X(Info_dup) X(Info_free) X(Info_get_nkeys)                \
   X(Info_get_nthkey) X(Info_set) X(Initialized) X(Iprobe) X(Irecv) X(Isend) X(Query_thread) X(Scatter)             \
   X(Type_commit) X(Type_contiguous) X(Type_create_hindexed_block) X(Type_create_hvector) X(Type_free)              \
@@ -42,6 +45,9 @@ bool below_is_whole();
 // The next definition of a symbol behind libsill's own: a tool's, or the MPI library's, also one that was loaded
 // privately (as mpi4py does). nullptr if there is none.
 void* next_symbol(const char* name);
+
+// Whether a loaded object is an MPI library, by its path.
+bool is_mpi_library(std::string_view path);
 
 enum class Library { mpich, open_mpi, other };
 

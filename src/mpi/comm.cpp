@@ -116,9 +116,19 @@ Result<Shared> window_comm(MPI_Comm user) {
   fresh->node_count = known.node_count;
   fresh->node_of = known.node_of;
   fresh->threads = known.threads;
+  fresh->one_world = known.one_world;
   if (const int code = below().Comm_split(known.comm, 0, known.rank, &fresh->comm); code != MPI_SUCCESS)
     return from_code(code, "MPI_Comm_split");
   return Shared(std::move(fresh));
+}
+
+int launched_rank() {
+  int rank = -1;
+  for (const char* name : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+    const std::string text = environment(name);
+    if (std::from_chars(text.data(), text.data() + text.size(), rank).ec == std::errc() && !text.empty()) return rank;
+  }
+  return -1;
 }
 
 int world_rank(int fallback) {
@@ -129,11 +139,8 @@ int world_rank(int fallback) {
   if (below().Initialized(&initialized) == MPI_SUCCESS && initialized && below().Finalized(&finalized) == MPI_SUCCESS &&
       !finalized && below().Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
     return rank;
-  for (const char* name : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
-    const std::string text = environment(name);
-    if (std::from_chars(text.data(), text.data() + text.size(), rank).ec == std::errc() && !text.empty()) return rank;
-  }
-  return fallback;
+  const int launched = launched_rank();
+  return launched >= 0 ? launched : fallback;
 }
 
 Status gather_bytes(const OwnComm& own, const void* mine, int size, void* all) {

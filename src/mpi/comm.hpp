@@ -39,6 +39,9 @@ class OwnComm {
 // Collective.
 Result<std::shared_ptr<const OwnComm>> window_comm(MPI_Comm user);
 
+// What the launcher says of this process's rank; -1 if nothing. Needs no MPI.
+int launched_rank();
+
 // This process's rank in MPI_COMM_WORLD; where there is no world (sessions), the launcher's number, else `fallback`.
 int world_rank(int fallback);
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "mpi/below.hpp"
+#include "mpi/front.hpp"
 #include "mpi/guard.hpp"
 
 #define SILL_EXPORT extern "C" __attribute__((visibility("default")))
@@ -25,6 +26,13 @@ Function next_of(std::atomic<Function>& slot, const char* symbol) {
   next = reinterpret_cast<Function>(mpi::next_symbol(symbol));
   slot.store(next, std::memory_order_relaxed);
   return next;
+}
+
+template <class Function>
+Function next_of_entry(std::atomic<Function>& slot, const char* symbol) {
+  if (!slot.load(std::memory_order_relaxed)) [[unlikely]]
+    mpi::note_entry();
+  return next_of(slot, symbol);
 }
 
 // Drops the first of its arguments: the call as the next library wants it.
@@ -50,7 +58,7 @@ std::uint64_t digest(Next, MPI_Win* win) {
 #define SILL_ENTRY_SYMBOL(name, symbol, params, args)                     \
   SILL_EXPORT int symbol params {                                         \
     static std::atomic<decltype(&symbol)> slot{nullptr};                  \
-    const auto next = sill::pmpi::next_of(slot, #symbol);                 \
+    const auto next = sill::pmpi::next_of_entry(slot, #symbol);           \
     if (!next) return MPI_ERR_UNSUPPORTED_OPERATION;                      \
     const sill::mpi::Call call{&entry_##name, sill::pmpi::digest args};   \
     if (sill::mpi::Turn::is_again(call)) return sill::pmpi::forward args; \

@@ -6,6 +6,7 @@
 #include "base/config.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/front.hpp"
 #include "pmpi/entry.hpp"
 #include "topology/split.hpp"
 #include "window/window.hpp"
@@ -16,6 +17,9 @@ using sill::Cause;
 using sill::Status;
 using sill::mpi::below;
 using sill::window::Window;
+
+// What a function of a program that Sill knows nothing of has to say; MPI_SUCCESS if it knows.
+int unseen() { return sill::mpi::to_code(sill::mpi::check_entered()); }
 
 int bad_argument(const char* what) { return sill::mpi::to_code({Cause::bad_argument, what}); }
 
@@ -30,6 +34,7 @@ std::uint64_t plain_size(MPI_Win win) {
 }  // namespace
 
 SILL_EXPORT int sill_win_sync_all(MPI_Win win) {
+  if (const int code = unseen(); code != MPI_SUCCESS) return code;
   if (win == MPI_WIN_NULL) return bad_argument("sill_win_sync_all: win is MPI_WIN_NULL");
   Window* window = sill::window::find(win);
   if (!window) return MPI_SUCCESS;
@@ -37,6 +42,7 @@ SILL_EXPORT int sill_win_sync_all(MPI_Win win) {
 }
 
 SILL_EXPORT int sill_win_get_restored(MPI_Win win, int* restored) {
+  if (const int code = unseen(); code != MPI_SUCCESS) return code;
   if (win == MPI_WIN_NULL || !restored) return bad_argument("sill_win_get_restored: a null argument");
   const Window* window = sill::window::find(win);
   *restored = window && window->restored();
@@ -44,6 +50,7 @@ SILL_EXPORT int sill_win_get_restored(MPI_Win win, int* restored) {
 }
 
 SILL_EXPORT int sill_win_get_path(MPI_Win win, char* buffer, size_t* size) {
+  if (const int code = unseen(); code != MPI_SUCCESS) return code;
   if (win == MPI_WIN_NULL || !size || (!buffer && *size > 0)) return bad_argument("sill_win_get_path: a null argument");
   const Window* window = sill::window::find(win);
   const auto path = window ? window->store_path() : std::nullopt;
@@ -57,6 +64,7 @@ SILL_EXPORT int sill_win_get_path(MPI_Win win, char* buffer, size_t* size) {
 }
 
 SILL_EXPORT int sill_win_get_stats(MPI_Win win, sill_win_stats* stats) {
+  if (const int code = unseen(); code != MPI_SUCCESS) return code;
   if (win == MPI_WIN_NULL || !stats) return bad_argument("sill_win_get_stats: a null argument");
   *stats = {};
   Window* window = sill::window::find(win);
@@ -76,6 +84,7 @@ SILL_EXPORT int sill_win_get_stats(MPI_Win win, sill_win_stats* stats) {
 }
 
 SILL_EXPORT int sill_split_get_stats(sill_split_stats* stats) {
+  if (const int code = unseen(); code != MPI_SUCCESS) return code;
   const auto& report = sill::topology::last_report();
   if (!stats) return bad_argument("sill_split_get_stats: a null argument");
   if (!report) return bad_argument("sill_split_get_stats: this thread has made no split by directory");
