@@ -158,9 +158,25 @@ const std::string* text_of(int code) {
   return nullptr;
 }
 
+namespace {
+
+// Open MPI 4 loses the text of some fatal errors on its way to the launcher.
+void say_before_abort(MPI_Errhandler handler, const Status& status) {
+  const Version below_us = version();
+  if (below_us.library == Library::open_mpi && below_us.major < 5 && handler == MPI_ERRORS_ARE_FATAL)
+    log(LogLevel::error, status.message());
+}
+
+}  // namespace
+
 int raise_on_comm(MPI_Comm comm, const Status& status) {
   const int code = to_code(status);
   if (code == MPI_SUCCESS) return code;
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (below().Comm_get_errhandler(comm, &handler) == MPI_SUCCESS) {
+    say_before_abort(handler, status);
+    below().Errhandler_free(&handler);
+  }
   const Outside outside;
   below().Comm_call_errhandler(comm, code);
   return code;
@@ -169,6 +185,11 @@ int raise_on_comm(MPI_Comm comm, const Status& status) {
 int raise_on_window(MPI_Win win, const Status& status) {
   const int code = to_code(status);
   if (code == MPI_SUCCESS) return code;
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (below().Win_get_errhandler(win, &handler) == MPI_SUCCESS) {
+    say_before_abort(handler, status);
+    below().Errhandler_free(&handler);
+  }
   const Outside outside;
   below().Win_call_errhandler(win, code);
   return code;
@@ -185,6 +206,7 @@ WindowHandler::~WindowHandler() {
 int WindowHandler::raise(const Status& status) const {
   const int code = to_code(status);
   if (code == MPI_SUCCESS || handler_ == MPI_ERRORS_RETURN) return code;
+  say_before_abort(handler_, status);
   const Outside outside;
   // A handler of windows can only be called for one.
   void* base = nullptr;
