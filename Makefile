@@ -19,7 +19,7 @@ define build
 endef
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build sanitized demo test release bench format lint clean
+.PHONY: help setup build sanitized matrix one-of-matrix demo test release bench format lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -36,6 +36,20 @@ sanitized: setup
 	$(call configure,$(SANITIZED),-DSILL_SANITIZE=address$(comma)undefined -DSILL_APPS=OFF -DCMAKE_BUILD_TYPE=Debug)
 	@echo "build: unit tests with sanitizers in $(SANITIZED)"
 	$(call build,$(SANITIZED),--target sill-unit-tests)
+
+# g++ with the other build types, and clang++ where there is one; warnings are errors everywhere.
+CLANG ?= clang++
+MATRIX = Release Debug MinSizeRel $(if $(shell command -v $(CLANG)),Clang)
+
+matrix: setup ## build the libraries as Release, Debug and MinSizeRel, and with clang++, each in a folder of its own
+	@for kind in $(MATRIX); do \
+	  case $$kind in Clang) options="-DCMAKE_CXX_COMPILER=$(CLANG)";; *) options="-DCMAKE_BUILD_TYPE=$$kind";; esac; \
+	  $(MAKE) --no-print-directory one-of-matrix BUILD=$(BUILD)-matrix/$$kind OPTIONS="$$options" || exit 1; done
+
+one-of-matrix:
+	$(call configure,$(BUILD),-DSILL_TESTS=OFF -DSILL_APPS=OFF $(OPTIONS))
+	@echo "build: libraries in $(BUILD) ($(OPTIONS))"
+	$(call build,$(BUILD),)
 
 demo: build ## count the words of real text in storage windows, with a crash on the way; ARGS="--input DIR"
 	@$(PYTHON) apps/demo --build $(abspath $(BUILD)) $(ARGS)
@@ -58,6 +72,6 @@ lint: setup ## check formats and lints, without changing anything
 	@$(PYTHON) -m pytest -q tests/python/test_lint.py
 
 clean: ## remove the build folders; .venv and .mpi stay
-	rm -rf $(BUILD) $(SANITIZED)
+	rm -rf $(BUILD) $(BUILD)-matrix $(SANITIZED)
 
 comma := ,
