@@ -15,9 +15,9 @@ namespace sill::mpi {
 
 // clang-format off
 #define SILL_BELOW_CALLS(X)                                                                                        \
-  X(Abort) X(Add_error_code) X(Add_error_string) X(Allgather) X(Allreduce) X(Barrier) X(Bcast)       \
-  X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_get_parent) X(Comm_group)       \
-  X(Comm_rank) X(Comm_remote_group)                                                                                \
+  X(Abort) X(Add_error_code) X(Add_error_string) X(Allgather) X(Allreduce) X(Barrier) X(Bcast)                     \
+  X(Comm_call_errhandler) X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_get_errhandler)                   \
+  X(Comm_get_parent) X(Comm_group) X(Comm_rank) X(Comm_remote_group)                                               \
   X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter)         \
   X(Errhandler_free) X(Error_class) X(Error_string) X(Finalized) X(Gather) X(Gatherv) X(Get)                       \
   X(Get_library_version) X(Group_free) X(Group_intersection) X(Group_rank) X(Group_size) X(Group_union)           \

@@ -8,6 +8,7 @@
 #include "base/config.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/worlds.hpp"
 
 namespace sill::mpi {
 namespace {
@@ -89,6 +90,7 @@ Result<Shared> own_comm(MPI_Comm user) {
   auto own = std::make_shared<OwnComm>();
   below().Comm_rank(user, &own->rank);
   below().Comm_size(user, &own->size);
+  own->one_world = is_one_world(user);
   // A split, not a dup: a dup would copy the user's attributes and call the user's copy functions.
   if (const int code = below().Comm_split(user, 0, own->rank, &own->comm); code != MPI_SUCCESS)
     return from_code(code, "MPI_Comm_split");

@@ -28,6 +28,7 @@ class OwnComm {
   int size = 1;
   int node_count = 1;
   bool threads = false;      // any rank has MPI_THREAD_MULTIPLE
+  bool one_world = true;     // all ranks are of this MPI_COMM_WORLD
   std::vector<int> node_of;  // per rank: the lowest rank of its node
 
   bool on_my_node(int other) const { return node_of[other] == node_of[rank]; }

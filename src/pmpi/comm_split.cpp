@@ -1,5 +1,6 @@
 // MPI 4.1, section 7.4: communicators of the ranks that share something.
 #include "mpi/errors.hpp"
+#include "mpi/worlds.hpp"
 #include "pmpi/entry.hpp"
 #include "topology/asked.hpp"
 #include "topology/split.hpp"
@@ -17,6 +18,7 @@ int on_Comm_split_type(Next next, MPI_Comm comm, int split_type, int key, MPI_In
   int inter = 0;
   if (comm == MPI_COMM_NULL || sill::mpi::below().Comm_test_inter(comm, &inter) != MPI_SUCCESS)
     return next(comm, split_type, key, info, newcomm);
+  if (!sill::mpi::all_have_sill(comm)) return next(comm, split_type, key, info, newcomm);
   const Asked asked = read_asked(split_type, info);
   const auto all = all_wishes(comm, asked.wish, inter != 0);
   if (!all.ok()) return raise_on_comm(comm, all.status());

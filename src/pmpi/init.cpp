@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/worlds.hpp"
 #include "pmpi/entry.hpp"
 #include "window/memory.hpp"
 #include "window/report.hpp"
@@ -37,6 +38,7 @@ int on_Init(Next next, int* argc, char*** argv) {
   make_room_for_regions();
   const int code = next(argc, argv);
   greet(code);
+  sill::mpi::note_parents();
   return code;
 }
 
@@ -45,6 +47,7 @@ int on_Init_thread(Next next, int* argc, char*** argv, int required, int* provid
   make_room_for_regions();
   const int code = next(argc, argv, required, provided);
   greet(code);
+  sill::mpi::note_parents();
   return code;
 }
 

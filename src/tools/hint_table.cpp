@@ -64,8 +64,9 @@ Unknown keys are ignored, as the MPI standard wants it. A known key with a bad v
 reason: sizes are plain decimal bytes (`1048576`, not `1M`), and nothing may stand behind a number. Where a key is given
 twice (by its alias, say), the last one counts.
 
-`%r` is the rank in `MPI_COMM_WORLD`, `%w` counts windows from 0 (`m0`, `m1`, ... for `MPI_Alloc_mem`), and `%j` is
-`SILL_JOB_ID`, else the job id of Slurm, PBS, Flux, LSF or SGE, else `local`.
+`%r` is the rank in `MPI_COMM_WORLD`, `%w` counts windows from 0 (`m0`, `m1`, ... for `MPI_Alloc_mem`; programs that were
+[spawned](spawn.md#files) count for themselves), and `%j` is `SILL_JOB_ID`, else the job id of Slurm, PBS, Flux, LSF or
+SGE, else `local`.
 
 `MPI_Alloc_mem` is a local call: ranks that name the same file there don't lie one after another but collide
 (`MPI_ERR_FILE_IN_USE`). A rule for programs that call it needs `%r` in the name.

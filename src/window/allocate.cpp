@@ -6,14 +6,17 @@
 #include <climits>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/child.hpp"
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/worlds.hpp"
 #include "storage/memory_limit.hpp"
 #include "storage/promises.hpp"
 #include "storage/sidecar.hpp"
@@ -170,7 +173,7 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   NameFields fields;
   fields.rank = world_ranks[own->rank];
   fields.host = host_name();
-  fields.window = std::to_string(requests.value()[0].window_number);
+  fields.window = name_in_world(std::to_string(requests.value()[0].window_number));
   fields.job = job_name();
   auto stores = Stores::open(*own, requests.value(), asked.hints, fields);
   if (!stores.ok()) return stores.status();
@@ -229,6 +232,16 @@ int fail(const AllocateCall& call, const Status& status) {
   return mpi::raise_on_comm(call.comm, status);
 }
 
+// Whether they do can't be known.
+void say_once_that_ranks_lack_sill() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    log(LogLevel::warn,
+        "a window has ranks of another MPI_COMM_WORLD that may run without Sill, and stays in memory, like all such "
+        "windows (docs/spawn.md)");
+  });
+}
+
 }  // namespace
 
 Status move_to(Window& window, const WindowHints& hints) {
@@ -279,6 +292,10 @@ bool anyone_asks(const AllocateCall& call, const Asked& asked) {
   int inter = 1;
   if (call.comm == MPI_COMM_NULL) return false;
   if (below().Comm_test_inter(call.comm, &inter) != MPI_SUCCESS || inter) return false;
+  if (!mpi::all_have_sill(call.comm)) {
+    if (asked.storage && mpi::is_first_of_world(call.comm)) say_once_that_ranks_lack_sill();
+    return false;
+  }
   int mine = asked.storage;
   int any = mine;
   if (below().Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, call.comm) != MPI_SUCCESS) return asked.storage;
@@ -294,7 +311,11 @@ int allocate(const AllocateCall& call, Asked asked, void* baseptr, MPI_Win* win)
   const auto own = mpi::window_comm(call.comm);
   if (!own.ok()) return fail(call, own.status());
   auto built = build(call, asked, own.value());
-  if (!built.ok()) return fail(call, built.status());
+  if (!built.ok()) {
+    // Everybody has undone what it did before the error handler of the first may end them all.
+    below().Barrier(own.value()->comm);
+    return fail(call, built.status());
+  }
   auto window = std::move(built).value();
   log_birth(*window);
   const MPI_Win handle = window->hidden().win;

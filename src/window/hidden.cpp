@@ -65,7 +65,9 @@ Result<Path> choose_path(const mpi::OwnComm& own, std::span<const Request> reque
     return Status(Cause::unsupported, "MPI_Win_allocate_shared: the communicator spans several nodes");
   const bool cannot_create = own.size == 1 && is_open_mpi_4();
   if (call.shared || cannot_create) return Path::shared;
-  const bool native_works = one_node || replaces_across_nodes(requests);
+  // MPICH shares memory among the ranks of one world only.
+  const bool can_share = own.one_world || mpi::version().library != mpi::Library::mpich;
+  const bool native_works = can_share && (one_node || replaces_across_nodes(requests));
   switch (requests[0].path) {
     case PathWish::create:
       return Path::create;
@@ -73,11 +75,12 @@ Result<Path> choose_path(const mpi::OwnComm& own, std::span<const Request> reque
       return Path::direct;
     case PathWish::native:
       if (native_works) return one_node ? Path::shared : Path::allocate;
-      return Status(Cause::unsupported, "SILL_WINDOW_PATH=native: this MPI library can't do that across nodes");
+      return Status(Cause::unsupported,
+                    "SILL_WINDOW_PATH=native: this MPI library can't do that across nodes or worlds");
     case PathWish::best:
       break;
   }
-  if (one_node && !is_mpich_4() && shared_memory_suffices(requests)) return Path::shared;
+  if (one_node && can_share && !is_mpich_4() && shared_memory_suffices(requests)) return Path::shared;
   return !one_node && native_works ? Path::allocate : Path::direct;
 }
 

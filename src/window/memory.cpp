@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 
+#include "base/child.hpp"
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "mpi/comm.hpp"
@@ -113,7 +114,7 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
   NameFields fields;
   fields.rank = mpi::world_rank(0);
   fields.host = host_name();
-  fields.window = "m" + std::to_string(next_memory_number++);
+  fields.window = name_in_world("m" + std::to_string(next_memory_number++));
   fields.job = job_name();
   std::optional<storage::Source> source;
   Opened opened;
