@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import tempfile
@@ -9,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launching import MPIS, Launcher
+from launching import BUILD, MPIS, ROOT, Launcher
+from nodes import Nodes
 
 
 @pytest.fixture
@@ -39,6 +41,22 @@ def compile_c(tmp_path_factory):
 @pytest.fixture
 def launcher(scratch: Path) -> Launcher:
     return Launcher(scratch)
+
+
+@pytest.fixture
+def nodes(scratch: Path):
+    """`nodes(2)` makes two nodes, which share `scratch`, for `Launcher(scratch, nodes(2))`. They end with the test.
+
+    Tests that use it are in the xdist_group `nodes`, so that they don't take turns with each other on the cores.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def make(count: int) -> Nodes:
+            made = Nodes(count, [scratch, ROOT, BUILD])
+            stack.callback(made.end)
+            return made
+
+        yield make
 
 
 @pytest.fixture(params=MPIS, ids=lambda mpi: mpi.name)

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("SILL_BUILD", ROOT / "build")).absolute()
 sys.path.insert(0, str(ROOT / "python"))
 
+from nodes import Nodes  # noqa: E402
 from sill import mpis  # noqa: E402
 
 TIMEOUT_S = 120
@@ -116,10 +117,19 @@ def surroundings(mpi: mpis.Mpi, extra: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **extra}
 
 
-def command_line(mpi: mpis.Mpi, ranks: int, words: Sequence[str | Path], preload: Sequence[Path]) -> list[str]:
+def command_line(
+    mpi: mpis.Mpi,
+    ranks: int,
+    words: Sequence[str | Path],
+    preload: Sequence[Path],
+    options: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+) -> list[str]:
     # env sets the libraries for the program alone, not for the launcher.
-    before = ["env", f"LD_PRELOAD={':'.join(map(str, preload))}"] if preload else []
-    return [str(w) for w in [mpi.mpiexec, *mpi.oversubscribe, "-n", ranks, *before, *words]]
+    libraries = {"LD_PRELOAD": ":".join(map(str, preload))} if preload else {}
+    settings = [f"{name}={value}" for name, value in {**(env or {}), **libraries}.items()]
+    before = ["env", *settings] if settings else []
+    return [str(w) for w in [mpi.mpiexec, *mpi.oversubscribe, *options, "-n", ranks, *before, *words]]
 
 
 def shared_memory() -> set[Path]:
@@ -261,9 +271,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Launcher:
-    """Starts jobs in one scratch folder, which programs know as SILL_TEST_DIR."""
+    """Starts jobs in one scratch folder, which programs know as SILL_TEST_DIR; on `nodes`, if there are some."""
 
     scratch: Path
+    nodes: Nodes | None = None
 
     def start(
         self,
@@ -291,6 +302,10 @@ class Launcher:
         if sill:
             extra["SILL_TEST_ACTIVE"] = "1"
         preload = [*before, *([library(mpi)] if sill and not linked else []), *behind, *patience(mpi)]
+        if self.nodes:
+            # Launchers pass on none of the variables, or only their own.
+            command = command_line(mpi, ranks, words, preload, self.nodes.options(mpi, ranks), extra)
+            return Job(command, surroundings(mpi, {"TMPDIR": "/tmp"}), [*self.nodes.inside(0), *prefix], **popen)
         command = command_line(mpi, ranks, words, preload)
         return Job(command, surroundings(mpi, extra), prefix, **popen)
 

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import disks
@@ -88,6 +89,24 @@ def test_accesses_across_nodes(mpi, run):
     nodes = {"MPIR_CVAR_NUM_CLIQUES": "2", "MPIR_CVAR_CLIQUES_BY_BLOCK": "1"}
     passed(run("coarray_access", 4, keep=False, **nodes))
     passed(run("coarray_access", 4, **nodes))
+
+
+@pytest.mark.xdist_group("nodes")
+def test_on_nodes(mpi, caf, launcher, nodes, kept):
+    """Accesses from node to node; files in each node's own /tmp, and in a folder that both see."""
+    made = nodes(2)
+
+    def run(words, path):
+        env = {"PCAF_ENABLED": "true", "PCAF_PATH": str(path)}
+        passed(replace(launcher, nodes=made).run(mpi, words, 4, sill=False, behind=[caf], env=env))
+
+    run("coarray_access", kept)
+    assert {path.name for path in kept.glob("OpenCoarrays_grown.?")} == {f"OpenCoarrays_grown.{i}" for i in range(1, 5)}
+    run(["coarray_types", "fill"], "/tmp")
+    run(["coarray_types", "check"], "/tmp")
+    for node in range(2):
+        found = {path.name for path in made.tmp(node).glob("OpenCoarrays_of_program.?")}
+        assert found == {f"OpenCoarrays_of_program.{2 * node + 1}", f"OpenCoarrays_of_program.{2 * node + 2}"}
 
 
 @pytest.mark.parametrize("images", [1, 2, 4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,19 +25,23 @@ def cases():
                     continue
                 for ranks in rank_counts:
                     marks = [pytest.mark.quick] if entry.get("quick") and variant == "plain" and ranks == 2 else []
+                    if "nodes" in VARIANTS[variant]:
+                        marks.append(pytest.mark.xdist_group("nodes"))
                     words = "-".join([entry["name"], *entry.get("arguments", [])])
                     name = f"{mpi.name}-{words}-{variant}-{ranks}"
                     yield pytest.param(entry, mpi, variant, ranks, id=name, marks=marks)
 
 
 @pytest.mark.parametrize(("entry", "mpi", "variant", "ranks"), list(cases()))
-def test_program(entry, mpi, variant, ranks, launcher):
+def test_program(entry, mpi, variant, ranks, launcher, nodes):
     for which, reason in entry.get("skip", {}).items():
         if is_one_of(mpi, which):
             pytest.skip(reason)
     if entry.get("fortran") and not (BUILD / "bin" / mpi.name / entry["name"]).exists() and not mpi.fc:
         pytest.skip(f"{mpi.name} has no Fortran compiler here")
     options = VARIANTS[variant]
+    if "nodes" in options:
+        launcher = replace(launcher, nodes=nodes(options["nodes"]))
     outcome = launcher.run(
         mpi,
         [entry["name"], *entry.get("arguments", [])],
