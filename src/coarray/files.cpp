@@ -101,9 +101,10 @@ WindowHints hints_for(const CoarrayRecord& record, const std::string& path, cons
   return hints;
 }
 
-// Whether all images have the coarray; if only some have, what they have was never whole. But a file that is gone where
-// others are kept was taken away by somebody: Cause::bad_file, lest the others be lost, too. Collective.
-Result<bool> all_have(Found mine, const std::string& path, const std::string& name) {
+// What all images together have of the coarray: `ours` if each has it; if only some have, what they have was never whole,
+// a leftover. But a file that is gone where others are kept was taken away by somebody: Cause::bad_file, lest the others
+// be lost, too. Collective.
+Result<Found> agree_on(Found mine, const std::string& path, const std::string& name) {
   const auto everybody = mpi::gather_records(*team().own, mine);
   if (!everybody.ok()) return everybody.status();
   const auto have = std::ranges::count(everybody.value(), Found::ours);
@@ -116,7 +117,8 @@ Result<bool> all_have(Found mine, const std::string& path, const std::string& na
   if (have > 0 && !all && team().own->rank == 0)
     log(LogLevel::warn, "coarrays: '" + name + "' begins anew: only " + std::to_string(have) + " of " +
                             std::to_string(team().own->size) + " images had synced it when the program ended");
-  return all;
+  if (all) return Found::ours;
+  return have > 0 ? Found::leftover : std::ranges::max(everybody.value());
 }
 
 }  // namespace
@@ -141,13 +143,14 @@ Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions&
                                                 : path + "." + std::to_string(record.image);
   const auto found = look(file, record);
   if (Status status = mpi::agree(own.comm, found.status()); !status.ok()) return status;
-  const auto restored = all_have(found.value(), file, name.text);
-  if (!restored.ok()) return restored.status();
+  const auto all = agree_on(found.value(), file, name.text);
+  if (!all.ok()) return all.status();
+  const bool restored = all.value() == Found::ours;
   Status status;
-  if (!restored.value() && (own.rank == 0 || !chosen.shared_file)) status = remove(file);
+  if (!restored && (own.rank == 0 || !chosen.shared_file)) status = remove(file);
   if (status = mpi::agree(own.comm, status); !status.ok()) return status;
-  if (restored.value()) record.state = CoarrayRecord::State::kept;
-  return Place{hints_for(record, file, chosen), restored.value()};
+  if (restored) record.state = CoarrayRecord::State::kept;
+  return Place{hints_for(record, file, chosen), restored, !restored && all.value() != Found::freed_otherwise};
 }
 
 }  // namespace sill::coarray

@@ -16,6 +16,7 @@ const Result<CoarrayOptions>& options();
 struct Place {
   WindowHints hints;
   bool restored = false;
+  bool is_new = false;  // no image has anything of it that a sync covered
 };
 
 // Where this image keeps a coarray of `size` bytes: in the file `path`, or that of the options if it is "". What is

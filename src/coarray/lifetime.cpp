@@ -65,12 +65,23 @@ Status unshield(Coarray& coarray) {
   return status;
 }
 
+// A name that was read off the compiler's code, and turns out to be another variable's: the file is that one's.
 void check_name(Coarray& coarray) {
   void* const* variable = std::exchange(coarray.variable, nullptr);
   if (!variable || *variable == coarray.own_base()) return;
-  log(LogLevel::warn, "coarrays: '" + coarray.name() +
-                          "' may be another one of this program's local coarrays, for the " +
-                          "compiler's code is unusual; coarrays in modules keep their names");
+  stop_alone({Cause::bad_file, "what was taken for '" + coarray.name() +
+                                   "' is another local coarray of this program, for the compiler's code is unusual; "
+                                   "the file was not used; move these coarrays into a module, where they keep their "
+                                   "names"});
+}
+
+// A program that asks only some of its coarrays whether they came back would mix two states.
+void tell_new_ones() {
+  const auto list = coarrays();
+  if (std::ranges::none_of(list, &Coarray::restored)) return;
+  for (Coarray* coarray : list)
+    if (std::exchange(coarray->unexpected, false) && coarray->window().rank() == 0)
+      log(LogLevel::warn, "coarrays: '" + coarray->name() + "' is new, others were restored");
 }
 
 // A name that no coarray had is likely misspelled.
@@ -131,10 +142,10 @@ void expect_initialisers() { initialisers_expected = true; }
 
 void settle() {
   if (!std::exchange(initialisers_expected, false)) return;
-  for (Coarray* coarray : coarrays()) {
+  for (Coarray* coarray : coarrays()) check_name(*coarray);
+  for (Coarray* coarray : coarrays())
     if (const Status status = unshield(*coarray); !status.ok()) stop_alone(status);
-    check_name(*coarray);
-  }
+  tell_new_ones();
   // For programs that link nothing of Sill's.
   if (::setenv("PCAF_RESTORED", restored() ? "true" : "false", 1) != 0)
     log(LogLevel::warn, "coarrays: PCAF_RESTORED could not be set");

@@ -78,6 +78,7 @@ void enter_coarray(const Call& call, const Name& name, const Place* place) {
   if (place) {
     coarray->kept = true;
     coarray->restored = place->restored && !freed().contains(name.text);
+    coarray->unexpected = place->is_new && !freed().contains(name.text);
     coarray->variable = name.variable;
     expect_initialisers();
     if (place->restored) {

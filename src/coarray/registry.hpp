@@ -45,6 +45,7 @@ class Coarray {
   bool allocatable = false;
   bool kept = false;            // on storage
   bool restored = false;        // it came from there
+  bool unexpected = false;      // new, without the program's doing; to be told if others were restored
   bool shielded = false;        // initialisers are still to run
   bool has_components = false;  // that are allocatable: pointers to memory elsewhere
   void* const* variable = nullptr;

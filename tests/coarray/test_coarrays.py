@@ -6,6 +6,7 @@ import contextlib
 import json
 import mmap
 import os
+import platform
 import random
 import shutil
 import signal
@@ -258,6 +259,62 @@ def test_a_full_disk_is_told_when_the_coarray_is_allocated(run, kept):
             (kept / "filler").write_bytes(bytes(disks.MIB - room * mmap.PAGESIZE))
             refused(run(["coarray_part", "stop"], 3, PCAF_SHAREDFILE="true"), "'shared':", "No space left")
             assert [path.name for path in kept.iterdir()] == ["filler"]
+
+
+# What gfortran makes of a local, saved coarray, but something else is stored before the coarray's address.
+UNUSUAL_CODE = """
+#include <stddef.h>
+
+struct descriptor { char* data; size_t offset, dtype[2]; ptrdiff_t span; };
+void _gfortran_caf_register(size_t, int, void**, struct descriptor*, int*, char*, size_t);
+void _gfortran_caf_init(int*, char***);
+void _gfortran_caf_sync_all(int*, char*, size_t);
+void _gfortran_caf_finalize(void);
+
+static void* token __asm__("caf_token.1");
+static char* volatile another;
+static char* volatile its_own;
+
+__attribute__((constructor)) static void allocate(void) {
+  struct descriptor made = {0};
+  _gfortran_caf_register(4096, 0, &token, &made, NULL, NULL, 0);
+  another = made.data + WRONG;
+  its_own = made.data;
+}
+
+int main(int argc, char** argv) {
+  _gfortran_caf_init(&argc, &argv);
+  its_own[0] = 1;
+  _gfortran_caf_sync_all(NULL, NULL, 0);
+  _gfortran_caf_finalize();
+  return 0;
+}
+"""
+
+
+def test_a_coarray_that_is_taken_for_another_is_refused(mpi, run, kept, compile_c):
+    if platform.machine() != "x86_64":
+        pytest.skip("names are read off the code of x86-64 only")
+    name = {"ompi": "openmpi", "mpich": "mpich"}[mpi.family]
+    programs = [compile_c(UNUSUAL_CODE, "-O1", f"-DWRONG={n}", f"-lcaf_{name}", cc=mpi.cc, name="odd") for n in (0, 1)]
+    passed(run([programs[0]], 2))
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    assert before["OpenCoarrays_another.1"][0] == 1
+    refused(run([programs[1]], 2), "what was taken for 'another' is another local coarray")
+    assert {path.name: path.read_bytes() for path in kept.glob("*.[12]")}.items() <= before.items()
+
+
+def test_a_coarray_that_is_new_beside_others_is_told(run, kept):
+    fill = ["coarray_types", "fill"]
+    for shared, files in (("true", "i8*"), ("false", "i8.*")):
+        sharing = {"PCAF_SHAREDFILE": shared, "PCAF_PREFIX": shared}
+        assert "is new" not in passed(run(fill, 2, **sharing)).err
+        assert "is new" not in passed(run(["coarray_types", "check"], 2, **sharing)).err
+        for path in kept.glob(f"{shared}coarrays_of_all_types.{files}"):
+            path.unlink()
+        outcome = run(["coarray_types", "check"], 2, **sharing)
+        refused(outcome, "coarrays: 'coarrays_of_all_types::i8' is new, others were restored")
+        assert outcome.err.count("is new") == 1
 
 
 # The device takes nothing but what is still zero.
