@@ -7,13 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hints.hpp"
 #include "base/status.hpp"
 
 namespace sill {
 
 struct CoarrayOptions {
   bool enabled = false;
-  std::string path;  // folder; "" for the working folder
+  std::string path;  // folder, with its placeholders; "" for the working folder
   std::string prefix = "OpenCoarrays_";
   bool shared_file = false;
   bool unlink = false;
@@ -21,11 +22,14 @@ struct CoarrayOptions {
   std::optional<std::uint64_t> segment_size;  // bytes
   std::optional<std::uint64_t> stripe_size;   // bytes
   std::optional<unsigned> stripe_count;
+  WindowHints window;               // what PCAF_WINDOW says of the coarrays' windows
   std::vector<std::string> only;    // names of the coarrays to keep; empty: all
   std::vector<std::string> except;  // names of those not to keep
 
   // Whether the lists let a coarray of this name be kept.
   bool keeps(std::string_view name) const;
+  // Whether all of a coarray lies on storage, so that it can come back.
+  bool whole() const { return !window.factor.automatic && window.factor.share >= 1.0; }
 };
 
 struct CoarrayOptionRow {
@@ -35,9 +39,16 @@ struct CoarrayOptionRow {
   std::string_view unit;
   std::string_view help;  // one line
   Status (*parse)(std::string_view value, CoarrayOptions& options);
+  std::string_view alias = "";  // another name, which counts where the variable isn't set
 };
 
 std::span<const CoarrayOptionRow> coarray_option_table();
+
+// The value of a row's variable or alias; "" if neither is set.
+std::string value_of(const CoarrayOptionRow& row, std::string (*variable)(const char* name));
+
+// The name of the row that is most like `name`, if that begins with PCAF_ and is none; else "".
+std::string_view meant_by(std::string_view name);
 
 // The options, with the value of each variable from `variable`, "" where it isn't set. Cause::bad_hint names variable,
 // value and reason.

@@ -53,6 +53,8 @@ Status check(const Coarray* coarray) {
   if (coarray->has_components)
     return {Cause::unsupported, "coarray_persist: '" + coarray->name() +
                                     "' has allocatable components, which lie elsewhere and can't be kept"};
+  if (!options().value().whole())
+    return {Cause::unsupported, "coarray_persist: PCAF_WINDOW's storage_alloc_factor leaves a part in memory"};
   if (!keeping() && !team().initial())
     return {Cause::unsupported, "coarray_persist: the first one belongs outside of change team"};
   return {};

@@ -26,9 +26,18 @@ std::string in_file_name(std::string name) {
   return name;
 }
 
-std::string file_of(const CoarrayRecord& record, const CoarrayOptions& options) {
+// PCAF_PATH, as it is on this node.
+fs::path folder_of(const CoarrayOptions& options) {
   std::error_code error;
-  const fs::path folder = options.path.empty() ? fs::current_path(error) : fs::absolute(options.path, error);
+  NameFields fields;
+  fields.host = host_name();
+  fields.job = job_name();
+  const auto path = expand_filename(options.path, fields);  // checked when the options were read
+  return options.path.empty() || !path.ok() ? fs::current_path(error) : fs::absolute(path.value(), error);
+}
+
+std::string file_of(const CoarrayRecord& record, const CoarrayOptions& options) {
+  const fs::path folder = folder_of(options);
   std::string name = options.prefix + in_file_name(record.name);
   if (!record.team.empty()) name += ".team" + record.team;
   if (record.image > 0) name += "." + std::to_string(record.image);
@@ -91,19 +100,20 @@ Status remove(const std::string& path) {
 }
 
 WindowHints hints_for(const CoarrayRecord& record, const std::string& path, const CoarrayOptions& options) {
-  WindowHints hints;
+  WindowHints hints = options.window;
   hints.alloc_type = AllocType::storage;
   for (const char c : path) hints.filename += c == '%' ? "%%" : std::string(1, c);
   hints.unlink = options.unlink;
-  hints.striping_factor = options.stripe_count;
-  hints.striping_unit = options.stripe_size;
+  hints.discard = !options.whole();
+  if (options.stripe_count) hints.striping_factor = options.stripe_count;
+  if (options.stripe_size) hints.striping_unit = options.stripe_size;
   hints.coarray = record;
   return hints;
 }
 
-// What all images together have of the coarray: `ours` if each has it; if only some have, what they have was never whole,
-// a leftover. But a file that is gone where others are kept was taken away by somebody: Cause::bad_file, lest the others
-// be lost, too. Collective.
+// What all images together have of the coarray: `ours` if each has it; if only some have, what they have was never
+// whole, a leftover. But a file that is gone where others are kept was taken away by somebody: Cause::bad_file, lest
+// the others be lost, too. Collective.
 Result<Found> agree_on(Found mine, const std::string& path, const std::string& name) {
   const auto everybody = mpi::gather_records(*team().own, mine);
   if (!everybody.ok()) return everybody.status();
@@ -146,6 +156,8 @@ Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions&
   const auto all = agree_on(found.value(), file, name.text);
   if (!all.ok()) return all.status();
   const bool restored = all.value() == Found::ours;
+  if (restored && !chosen.whole())
+    return refuse(file, "holds '" + name.text + "', of which PCAF_WINDOW's storage_alloc_factor would lose a part");
   Status status;
   if (!restored && (own.rank == 0 || !chosen.shared_file)) status = remove(file);
   if (status = mpi::agree(own.comm, status); !status.ok()) return status;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config.hpp"
@@ -32,13 +33,28 @@ bool initialisers_expected = false;
 Status check_agreement() {
   std::string values;
   for (const CoarrayOptionRow& row : coarray_option_table())
-    if (row.variable != "PCAF_PATH") values += environment(row.variable.data()) + '\n';
+    if (row.variable != "PCAF_PATH") values += value_of(row, &environment) + '\n';
   const auto all = mpi::gather_records(*team().own, std::hash<std::string>{}(values));
   if (!all.ok()) return all.status();
   const auto other = std::ranges::find_if(all.value(), [&](std::size_t hash) { return hash != all.value()[0]; });
   if (other == all.value().end()) return {};
   return {Cause::bad_hint, "image " + std::to_string(other - all.value().begin() + 1) +
                                " has other PCAF_ variables than image 1; the launcher has to pass them to all nodes"};
+}
+
+// Names that begin like the variables but are none have likely been misspelled.
+void check_variables() {
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string name = std::string(*entry).substr(0, std::string_view(*entry).find('='));
+    const std::string meant(meant_by(name));
+    if (!meant.empty() && !environment(name.c_str()).empty())
+      log(LogLevel::warn, name + ": there is no such variable; is " + meant + " meant?");
+  }
+  const CoarrayOptions& chosen = options().value();
+  if (chosen.enabled && !chosen.whole())
+    log(chosen.unlink ? LogLevel::info : LogLevel::warn,
+        "PCAF_WINDOW: storage_alloc_factor leaves a part of each coarray in memory, so none comes back in the next "
+        "run");
 }
 
 void initialize(int* argc, char*** argv) {
@@ -52,6 +68,7 @@ void initialize(int* argc, char*** argv) {
   stop_on_error(begin_teams());
   stop_on_error(mpi::agree(team().own->comm, options().status()));
   stop_on_error(check_agreement());
+  if (team().own->rank == 0) check_variables();
   if (options().value().enabled) expect_initialisers();
   if (options().value().segment_size) log(LogLevel::info, "coarrays: PCAF_SEGSIZE is not applied");
 }

@@ -76,7 +76,7 @@ void enter_coarray(const Call& call, const Name& name, const Place* place) {
   coarray->allocatable = !is_static;
   coarray->by_order = name.by_order;
   if (place) {
-    coarray->kept = true;
+    coarray->kept = options().value().whole();
     coarray->restored = place->restored && !freed().contains(name.text);
     coarray->unexpected = place->is_new && !freed().contains(name.text);
     coarray->variable = name.variable;

@@ -348,6 +348,50 @@ def test_bad_variables_are_refused(run):
     refused(run("coarray_access", 2, PCAF_PATH="/no/such/folder"), "/no/such/folder")
 
 
+def test_hints_for_the_windows_of_coarrays(run, kept):
+    sparse = {"PCAF_WINDOW": "storage_alloc_reserve=sparse,file_perm=0640"}
+    passed(run(["coarray_types", "fill"], 2, **sparse))
+    passed(run(["coarray_types", "check"], 2, **sparse))
+    file = kept / "OpenCoarrays_coarrays_of_all_types.a1.1"
+    assert file.stat().st_mode & 0o777 == 0o640
+    half = {"PCAF_WINDOW": "storage_alloc_factor=0.5"}
+    refused(run(["coarray_types", "fill"], 2, **half), "storage_alloc_factor would lose a part")
+    passed(run(["coarray_types", "check"], 2))
+    refused(
+        run(["coarray_types", "fill"], 2, PCAF_WINDOW="storage_alloc_unlink=true"), "PCAF_WINDOW=", "_unlink is not"
+    )
+
+
+def test_coarrays_partly_in_memory(run, kept):
+    half = {"PCAF_WINDOW": "storage_alloc_factor=0.5", "PCAF_PREFIX": "half_"}
+    outcome = passed(run("coarray_access", 3, **half))
+    assert outcome.err.count("none comes back in the next run") == 1
+    passed(run(["coarray_types", "fill"], 2, **half))
+    states = [file.coarray.state for file in sidecar.window_files(kept)]
+    assert states
+    assert set(states) == {"fresh"}
+    passed(run(["coarray_types", "fill"], 2, **half))
+
+
+def test_a_variable_that_is_none_is_told(run, kept):
+    outcome = passed(run(["coarray_types", "fill"], 2, PCAF_SYNCFRQ="5", PCAF_STRIPEIZE="65536"))
+    assert outcome.err.count("there is no such variable") == 1
+    assert "PCAF_SYNCFRQ: there is no such variable; is PCAF_SYNCFREQ meant?" in outcome.err
+
+
+def test_a_folder_of_each_node(mpi, run, kept):
+    """Images on nodes of two names: each has its files in the folder of its own."""
+    disks.need_root("unshare")
+    for name in ("host0", "host1"):
+        (kept / f"test-{name}").mkdir()
+    rank = "host${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
+    for mode in ("fill", "check"):
+        script = f"exec unshare -u sh -c 'hostname $0; exec {program(mpi, 'coarray_types')} {mode}' {rank}"
+        passed(run([Path("/bin/sh"), "-c", script], 2, PCAF_PATH=f"{kept}/%j-%h"))
+    for image in (1, 2):
+        assert (kept / f"test-host{image - 1}" / f"OpenCoarrays_of_program.{image}").exists()
+
+
 def test_windows_rules_leave_the_runtime_alone(run, kept, scratch):
     rule = f"alloc_type=storage,storage_alloc_filename={scratch}/w%w.%r"
     passed(run("coarray_teams", 2, keep=False, SILL_WINDOWS=rule))

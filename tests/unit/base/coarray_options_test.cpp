@@ -39,6 +39,7 @@ TEST(CoarrayOptions, EveryVariableIsRead) {
                              {"PCAF_SEGSIZE", "4096"},
                              {"PCAF_STRIPESIZE", "1048576"},
                              {"PCAF_STRIPECOUNT", "4"},
+                             {"PCAF_WINDOW", "storage_alloc_reserve=sparse,access_style=random,write_mostly"},
                              {"PCAF_COARRAYS", "a, m::b"},
                              {"PCAF_VOLATILE", "m::b"}});
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
@@ -50,6 +51,9 @@ TEST(CoarrayOptions, EveryVariableIsRead) {
   EXPECT_EQ(options.segment_size, 4096u);
   EXPECT_EQ(options.stripe_size, 1048576u);
   EXPECT_EQ(options.stripe_count, 4u);
+  EXPECT_EQ(options.window.reserve, Reserve::sparse);
+  EXPECT_EQ(options.window.access_style, access_random | access_write_mostly);
+  EXPECT_TRUE(options.whole());
   EXPECT_TRUE(options.keeps("a"));
   EXPECT_FALSE(options.keeps("m::b"));
   EXPECT_FALSE(options.keeps("c"));
@@ -71,13 +75,44 @@ TEST(CoarrayOptions, ABadValueNamesVariableValueAndReason) {
                                                      {"PCAF_PREFIX", "folder/"},
                                                      {"PCAF_COARRAYS", "a,,b"},
                                                      {"PCAF_VOLATILE", ","},
-                                                     {"PCAF_SEGSIZE", "9223372036854775808"}};
+                                                     {"PCAF_SEGSIZE", "9223372036854775808"},
+                                                     {"PCAF_PATH", "/scratch/%r"},
+                                                     {"PCAF_PATH", "/scratch/%"},
+                                                     {"PCAF_WINDOW", "storage_alloc_factor=2"},
+                                                     {"PCAF_WINDOW", "no_key=1"},
+                                                     {"PCAF_WINDOW", "storage_alloc_unlink=true"},
+                                                     {"PCAF_WINDOW", "storage_alloc_filename=/f"},
+                                                     {"PCAF_WINDOW", "storage_alloc_engine=staged"}};
   for (const auto& [variable, value] : bad) {
     const auto options = parse({{variable, value}});
     ASSERT_FALSE(options.ok()) << variable << "=" << value;
     EXPECT_EQ(options.status().cause(), Cause::bad_hint);
     EXPECT_EQ(options.status().message().find(variable + "=" + value + ": "), 0u) << options.status().message();
   }
+}
+
+TEST(CoarrayOptions, WhatLeavesAPartInMemoryIsNotWhole) {
+  EXPECT_FALSE(parse({{"PCAF_WINDOW", "storage_alloc_factor=0.5"}}).value().whole());
+  EXPECT_FALSE(parse({{"PCAF_WINDOW", "storage_alloc_factor=auto"}}).value().whole());
+  EXPECT_TRUE(parse({{"PCAF_WINDOW", "storage_alloc_factor=1.0"}}).value().whole());
+}
+
+TEST(CoarrayOptions, ThePapersSpellingCountsWhereTheOtherIsntSet) {
+  EXPECT_EQ(parse({{"PCAF_STRIPEIZE", "4096"}}).value().stripe_size, 4096u);
+  EXPECT_EQ(parse({{"PCAF_STRIPEIZE", "4096"}, {"PCAF_STRIPESIZE", "8192"}}).value().stripe_size, 8192u);
+}
+
+TEST(CoarrayOptions, AFileOfAllImagesLiesInNoFolderOfEachNode) {
+  EXPECT_FALSE(parse({{"PCAF_SHAREDFILE", "true"}, {"PCAF_PATH", "/scratch/%h"}}).ok());
+  EXPECT_TRUE(parse({{"PCAF_SHAREDFILE", "true"}, {"PCAF_PATH", "/scratch/%j"}}).ok());
+}
+
+TEST(CoarrayOptions, NamesThatAreNoneHaveANearestOne) {
+  EXPECT_EQ(meant_by("PCAF_ENABLE"), "PCAF_ENABLED");
+  EXPECT_EQ(meant_by("PCAF_SYNCFRQ"), "PCAF_SYNCFREQ");
+  EXPECT_EQ(meant_by("PCAF_STRIPE_COUNT"), "PCAF_STRIPECOUNT");
+  for (const std::string_view known : {"PCAF_ENABLED", "PCAF_STRIPEIZE", "PCAF_RESTORED", "PATH"})
+    EXPECT_EQ(meant_by(known), "") << known;
 }
 
 TEST(CoarrayOptions, RowsAreComplete) {
