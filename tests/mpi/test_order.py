@@ -43,10 +43,11 @@ def behind(mpi, compile_c):
 
 def test_linked_behind_mpi(mpi, launcher, scratch, behind):
     """Said once, more loudly where a rule names storage, and by every call that would tell of a window."""
-    (line,) = told(launcher.run(mpi, [behind], 2, sill=False))
-    assert line.startswith("sill warn: "), line
+    lines = told(launcher.run(mpi, [behind], 2, sill=False))
+    # MPICH 4.0 can't carry the text of an error, so the calls say theirs, too, at another level.
+    assert len([line for line in lines if line.startswith("sill warn: ")]) == 1, lines
     rule = {"SILL_WINDOWS": f"alloc_type=storage,storage_alloc_filename={scratch}/w.%r"}
-    (line,) = told(launcher.run(mpi, [behind], 2, sill=False, env=rule))
+    (line,) = set(told(launcher.run(mpi, [behind], 2, sill=False, env=rule)))
     assert line.startswith("sill error: "), line
     assert library(mpi).name in line
     assert "sill run" in line
