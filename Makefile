@@ -55,6 +55,7 @@ demo: build ## count the words of real text in storage windows, with a crash on 
 	@$(PYTHON) apps/demo --build $(abspath $(BUILD)) $(ARGS)
 
 test: build sanitized ## all tests under every MPI found, some at once; ARGS are pytest's, e.g. ARGS="-m quick"
+	@tools/setup --tests
 	@SILL_BUILD=$(abspath $(BUILD)) SILL_SANITIZED=$(abspath $(SANITIZED)) $(PYTHON) tools/test $(ARGS)
 
 release: ## demo and test on another release of Debian, in a folder, as root; RELEASE=trixie FOLDER=/var/tmp/sill-trixie

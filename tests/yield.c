@@ -1,8 +1,8 @@
 /* Preloaded under MPICH: a rank that waits leaves the core to the one it waits for. MPICH's progress loop never does,
  * so that on fewer cores than ranks each message costs a time slice. (Open MPI has mpi_yield_when_idle.)
  *
- * And a rank that waits for the launcher answers the others: on two nodes MPICH 4.0.2's MPI_Finalize hangs in every
- * third run else, where a rank disconnects from one that waits already.
+ * And a rank that waits for the launcher answers the others: on two nodes MPICH 4.0.2's MPI_Finalize hangs often
+ * else, where a rank disconnects from one that waits already.
  */
 #include <dlfcn.h>
 #include <link.h>

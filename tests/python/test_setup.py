@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from command_support import ROOT
@@ -81,6 +82,36 @@ def test_an_ordinary_user_is_told_which_packages_are_missing(checkout, tmp_path)
     for package in ("libmpich-dev", "libopenmpi-dev", "cmake", "libtomlplusplus-dev"):
         assert package in result.stderr
     assert "must not be called" not in result.stderr
+
+
+@pytest.mark.parametrize("code", [0, 9])
+def test_slurm_for_tests(code, checkout, tmp_path):
+    """No daemon may start, now or with the machine; where it can't be had, the tests run all the same."""
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary user gets no packages")
+    policy, calls = Path("/usr/sbin/policy-rc.d"), tmp_path / "calls"
+    before = policy.exists()
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, text in (
+        ("dpkg-query", "exit 1"),
+        (
+            "apt-get",
+            f"""echo "$@" >>{calls}
+case "$*" in *install*) {policy} munge start; echo "policy $?" >>{calls}; exit {code} ;; esac""",
+        ),
+        ("systemctl", f'echo systemctl "$@" >>{calls}'),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    result = run("bash", checkout / "tools" / "setup", "--tests", env={"PATH": f"{tools}:/usr/bin:/bin"})
+    assert result.returncode == 0, result.stderr
+    assert ("no Slurm" in result.stdout) == bool(code)
+    assert policy.exists() == before
+    told = calls.read_text()
+    assert "slurmctld" in told
+    assert before or "policy 101" in told
+    assert [f"systemctl disable {daemon}" in told for daemon in ("munge", "slurmctld", "slurmd")] == [True] * 3
 
 
 def test_another_release_is_not_made_over_what_is_there(tmp_path):
