@@ -6,12 +6,16 @@ import contextlib
 import os
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 MIB = 1 << 20
+PATIENCE_S = 60  # for a mount that is in use
+PAUSE_S = 0.05
 
 
 def need_root(*tools: str) -> None:
@@ -30,6 +34,19 @@ def run(*words: object) -> str:
     return done.stdout.strip()
 
 
+def unmount(where: Path) -> None:
+    """Where another test makes a namespace, that may hold a copy of what lies on `where` for a moment."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            run("umount", where)
+            return
+        except RuntimeError as error:
+            if "busy" not in str(error) or time.monotonic() > deadline:
+                raise
+        threading.Event().wait(PAUSE_S)
+
+
 @contextlib.contextmanager
 def mounted(what: object, where: Path, *options: str) -> Iterator[Path]:
     where.mkdir(exist_ok=True)
@@ -40,7 +57,7 @@ def mounted(what: object, where: Path, *options: str) -> Iterator[Path]:
     try:
         yield where
     finally:
-        run("umount", where)
+        unmount(where)
 
 
 def tmpfs(where: Path, size: int, *options: str):

@@ -18,6 +18,12 @@ take_tmp() {
   mount --rbind "$tmp" /tmp
 }
 
+# What other tests have mounted below /tmp is copied into new namespaces, and its device would be held by them.
+let_go() {
+  local place
+  while read -r place; do umount --lazy "$place"; done < <(findmnt -rno TARGET | grep '^/tmp/' | tac)
+}
+
 # The network devices of this node in /sys/class/net, where UCX looks; the groups of processes stay where they are.
 renew_sys() {
   mkdir "$1"
@@ -44,6 +50,7 @@ cluster)
   folder=$2 count=$3 pids=()
   read -r own _ </proc/self/stat
   mount -t proc proc /proc
+  let_go
   echo '127.0.0.1 localhost' >"$folder/hosts"
   for ((i = 0; i < count; i++)); do
     echo "10.77.0.$((i + 1)) n$i" >>"$folder/hosts"

@@ -117,13 +117,12 @@ class Record {
     return ::fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
   }
 
-  // The last one to leave takes the file along.
+  // The last one to leave takes the file along. The own number is given up first, for two may leave at the same time.
   void leave() {
     if (!is_open()) return;
-    if (set_lock(fd_, F_WRLCK, 0, 0) == 0)
-      ::shm_unlink(name_.c_str());
-    else
-      write(0);
+    write(0);
+    set_lock(fd_, F_UNLCK, place(slot_), 1);
+    if (set_lock(fd_, F_WRLCK, 0, 0) == 0) ::shm_unlink(name_.c_str());
   }
 
   std::string name_;

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   for (int round = 0; round < 2; round++) {
     long long mine = 0, all = 0;
     for (int i = 0; i < count; i++) mine += make(bytes, i, by_window);
+    MPI_Barrier(MPI_COMM_WORLD); /* what one rank gives back, another one could get */
     MPI_Reduce(&mine, &all, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank_in(MPI_COMM_WORLD) == 0) printf("memory %lld\n", all);
     for (int i = 0; i < count && by_window; i++) MPI_Win_free(&win[i]);

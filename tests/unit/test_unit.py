@@ -23,10 +23,13 @@ def executable(kind: str) -> Path:
 
 
 def names_in(listing: str) -> list[str]:
-    """Full test names from --gtest_list_tests: a suite per line, its tests indented below, remarks behind '#'."""
+    """Full test names from --gtest_list_tests: a suite per line, its tests indented below, remarks behind '#'. Disabled
+    ones are no tests, but what tests start as another process."""
     names, suite = [], ""
     for line in listing.splitlines():
         text = line.split("#")[0].rstrip()
+        if text.startswith("  DISABLED_"):
+            continue
         if text.startswith(" "):
             names.append(suite + text.strip())
         elif text.endswith("."):

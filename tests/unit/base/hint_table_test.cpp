@@ -233,10 +233,14 @@ TEST(HintTable, EveryNamedValueIsTaken) {
 }
 
 TEST(HintTable, SaysWhatMustBeTheSameOnAllRanks) {
-  const std::set<std::string_view> collective = {
-      "alloc_type",           "storage_alloc_order",   "storage_alloc_layout",
-      "storage_alloc_engine", "storage_alloc_reserve", "storage_alloc_unlink",
-      "storage_alloc_discard"};
+  const std::set<std::string_view> collective = {"alloc_type",
+                                                 "storage_alloc_order",
+                                                 "storage_alloc_layout",
+                                                 "storage_alloc_engine",
+                                                 "storage_alloc_reserve",
+                                                 "storage_alloc_unlink",
+                                                 "storage_alloc_discard",
+                                                 "storage_alloc_readonly"};
   for (const HintRow& row : hint_table()) EXPECT_EQ(row.collective, collective.contains(row.key)) << row.key;
 }
 

@@ -67,6 +67,7 @@ TEST(FormatHints, GivesEveryHintInForceInTheOrderOfTheTable) {
                               {"storage_alloc_reserve", "sparse"},
                               {"storage_alloc_engine", "staged"},
                               {"storage_alloc_layout", "overlap"},
+                              {"storage_alloc_readonly", "false"},
                               {"storage_alloc_learn", "false"},
                               {"storage_alloc_large_pages", "false"},
                               {"storage_alloc_write_behind", "false"}};
