@@ -46,7 +46,8 @@ def test_program(entry, mpi, variant, ranks, launcher, nodes):
         mpi,
         [entry["name"], *entry.get("arguments", [])],
         ranks,
-        env={**options.get("env", {}), **entry.get("env", {})},
+        # Jobs of one id on a node share what memory is promised to them.
+        env={"SILL_JOB_ID": launcher.scratch.name, **options.get("env", {}), **entry.get("env", {})},
         sill=options.get("sill", True),
         linked=entry.get("linked", False),
         timeout=entry.get("timeout_s", TIMEOUT_S),
