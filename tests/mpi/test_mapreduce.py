@@ -66,6 +66,11 @@ def large(tmp_path_factory) -> tuple[Path, Counter[str]]:
     return folder, count(folder)
 
 
+def times_of(folder: Path) -> dict[Path, int]:
+    """When something was made or removed in each folder, or a file was written."""
+    return {path: path.stat().st_mtime_ns for path in [folder, *folder.rglob("*")]}
+
+
 def words_of(path: Path) -> dict[str, int]:
     lines = [line.split() for line in path.read_text().splitlines()]
     assert [word for _, word in lines] == sorted(word for _, word in lines)
@@ -102,6 +107,7 @@ def command(store: Path, kind: str, *more: str | Path) -> list[str | Path]:
 )
 def test_counts_and_leaves_nothing(mpi, kind, ranks, launcher, small, scratch):
     folder, expected = small
+    before = times_of(folder)
     counts, result, store = scratch / "counts", scratch / "result.json", scratch / "a store, 100%"
     store.mkdir()
     words = command(store, kind, "--counts", counts, "--json", result, "--top", "3", folder)
@@ -109,6 +115,7 @@ def test_counts_and_leaves_nothing(mpi, kind, ranks, launcher, small, scratch):
     assert outcome.code == 0, outcome.text()
     assert words_of(counts) == expected, outcome.text()
     assert list(store.iterdir()) == []
+    assert times_of(folder) == before  # what an MPI library makes there, a kill would leave behind as input
     told = json.loads(result.read_text())
     assert told["verified"] is True
     numbers = {entry["name"]: entry["value"] for entry in told["results"] if not entry["labels"]}
