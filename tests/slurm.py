@@ -14,7 +14,7 @@ import pytest
 from launching import PAUSE_S, TIMEOUT_S, Job, Outcome
 from nodes import PATIENCE_S, Nodes
 
-TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "sinfo", "srun")
+TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "sinfo", "srun")
 TRIED = "22.05"
 # As many processors as tests want; how many there are doesn't matter.
 CONFIGURATION = """\

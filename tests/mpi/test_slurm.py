@@ -162,7 +162,7 @@ def held(slurm, settings, mpi, scratch):
     """Start a batch job that holds a window, synced, until it is told to end or made to; its number and its output."""
     stack = contextlib.ExitStack()
 
-    def start() -> tuple[str, Path]:
+    def start(*options: str) -> tuple[str, Path]:
         line, log = scratch / "line", scratch / "log"
         os.mkfifo(line)
         # Open at both ends: whoever reads it waits.
@@ -171,7 +171,7 @@ def held(slurm, settings, mpi, scratch):
         words = shlex.join(map(str, [*run, scratch / "w.%r", BYTES]))
         script = scratch / "script"
         script.write_text(f"#!/bin/sh\n{words} <{line}\n")
-        job = slurm.submit("--nodes=2", "--ntasks-per-node=1", f"--output={log}", script, env=settings)
+        job = slurm.submit("--nodes=2", "--ntasks-per-node=1", *options, f"--output={log}", script, env=settings)
         slurm.wait_for("a window", lambda: log.exists() and "held" in log.read_text(), log.read_text)
         return job, log
 
@@ -197,6 +197,16 @@ def test_what_was_synced_is_there_after_a_signal(mpi, held, slurm, scratch):
     job, log = held()
     # MPICH has a handler for USR1.
     slurm.ask("scancel", "--signal=USR2", job)
+    assert slurm.end_of(job, log) == {"FAILED"}
+    assert "User defined signal 2" in log.read_text()
+    check_held(scratch)
+
+
+@ONE
+def test_what_was_synced_is_there_after_the_signal_before_the_time_limit(mpi, held, slurm, scratch):
+    job, log = held("--time=10", "--signal=USR2@270")
+    # The limit comes near only when the window is there, however slow the machine is.
+    slurm.ask("scontrol", "update", f"JobId={job}", "TimeLimit=5")
     assert slurm.end_of(job, log) == {"FAILED"}
     assert "User defined signal 2" in log.read_text()
     check_held(scratch)
