@@ -47,10 +47,32 @@ static void check_empty(const sill_store_list* list) {
   CHECK_EQ(list->node_count, 0);
 }
 
+enum { MOST = 64 };
+
+/* The number of each rank's node, in the order of their first ranks; returns how many there are. */
+static int find_nodes(MPI_Comm comm, int* node_of) {
+  const int members = size_of(comm);
+  int first = rank_in(comm), firsts[MOST], before[MOST], count = 0;
+  MPI_Comm node;
+  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, first, MPI_INFO_NULL, &node);
+  MPI_Bcast(&first, 1, MPI_INT, 0, node);
+  MPI_Comm_free(&node);
+  CHECK(members <= MOST);
+  MPI_Allgather(&first, 1, MPI_INT, firsts, 1, MPI_INT, comm);
+  for (int i = 0; i < members; i++) {
+    before[i] = count;
+    count += firsts[i] == i;
+    node_of[i] = before[firsts[i]];
+  }
+  return count;
+}
+
 /* One directory for all, one for each rank, one that the last rank alone has. */
 static void shared(MPI_Comm comm, int root) {
   check_context = "stores";
   const int me = rank_in(comm), members = size_of(comm);
+  int node_of[MOST];
+  const int nodes = find_nodes(comm, node_of);
   const char* const own = in_scratch("own.%d", rank);
   const char* const last = in_scratch("last", 0);
   CHECK_EQ(mkdir(own, 0700), 0);
@@ -64,7 +86,7 @@ static void shared(MPI_Comm comm, int root) {
     CHECK_EQ(list->directory_count, 3);
     CHECK_EQ(list->rank_count, members);
     CHECK_EQ(list->store_count, 1 + members + 1);
-    CHECK_EQ(list->node_count, 1);
+    CHECK_EQ(list->node_count, nodes);
     CHECK(strlen(list->node_names[0]) > 0);
     const sill_store* const all = &list->stores[0];
     CHECK_EQ(all->directory, 0);
@@ -72,7 +94,7 @@ static void shared(MPI_Comm comm, int root) {
     CHECK(strcmp(all->path, scratch()) == 0);
     for (int i = 0; i < members; i++) {
       CHECK_EQ(all->ranks[i], i);
-      CHECK_EQ(list->node_of[i], 0);
+      CHECK_EQ(list->node_of[i], node_of[i]);
       const sill_store* const single = &list->stores[1 + i];
       CHECK_EQ(single->directory, 1);
       CHECK_EQ(single->rank_count, 1);
