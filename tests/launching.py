@@ -81,6 +81,20 @@ class Outcome:
         return lines[-1][6:] if lines else "the program gives no reason"
 
 
+def check_ended_by_access(outcome: Outcome, handler: str, lines: list[str], word: str) -> None:
+    """How a program of tests/mpi/handlers.h comes out of an access that fails. `lines`: what Sill says of it."""
+    if handler == "jumps":
+        assert outcome.code == 0, outcome.text()
+        assert outcome.out.splitlines() == ["own handler", "went on"]
+        assert not lines, outcome.text()
+        return
+    assert outcome.code not in (0, None, SKIPPED), outcome.text()
+    assert len(lines) == 1, outcome.text()
+    assert "window" in lines[0], lines[0]
+    assert word in lines[0], lines[0]
+    assert outcome.out.count("own handler") == (1 if handler == "returns" else 0), outcome.text()
+
+
 def library(mpi: mpis.Mpi) -> Path:
     """The libsill of an MPI's family; missing is a failure of the build."""
     path = BUILD / "lib" / f"libsill-{mpi.family}.so"

@@ -1,37 +1,12 @@
 /* fault FILENAME BYTES none|returns|jumps: stores into a sparse window until its device is full. What becomes of the
  * program depends on its own handler for SIGBUS: none, one that returns, one that jumps out.
  */
-#include <setjmp.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include "check.h"
-
-static sigjmp_buf back;
-
-static void say(void) {
-  static const char text[] = "own handler\n";
-  if (write(STDOUT_FILENO, text, sizeof text - 1) < 0) _exit(3);
-}
-
-static void returns(int signal_number) {
-  (void)signal_number;
-  say();
-}
-
-static void jumps(int signal_number) {
-  (void)signal_number;
-  say();
-  siglongjmp(back, 1);
-}
+#include "handlers.h"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   CHECK(argc == 4);
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = strcmp(argv[3], "jumps") == 0 ? jumps : returns;
-  if (strcmp(argv[3], "none") != 0) CHECK_EQ(sigaction(SIGBUS, &action, NULL), 0);
+  take_handler(SIGBUS, argv[3]);
 
   const MPI_Aint bytes = atoll(argv[2]);
   MPI_Info info = make_info("alloc_type=storage storage_alloc_reserve=sparse storage_alloc_discard=true");

@@ -5,14 +5,7 @@ static int rank, size;
 enum { bytes = 1 << 20 };
 
 static MPI_Win open_with(const char* hints, unsigned char** base) {
-  char text[512];
-  snprintf(text, sizeof text, "alloc_type=storage storage_alloc_filename=@/f.%%r %s", hints);
-  check_context = hints;
-  MPI_Info info = make_info(text);
-  MPI_Win win;
-  MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, base, &win);
-  MPI_Info_free(&info);
-  return win;
+  return open_storage("storage_alloc_filename=@/f.%r", hints, bytes, base);
 }
 
 static struct stat status_of(const char* path) {

@@ -44,6 +44,18 @@ static inline void write_file(const char* path, long long offset, int fill, size
   CHECK_EQ(close(file), 0);
 }
 
+/* A storage window of all ranks with the hints of both texts; the second is what a failing check shows. */
+static inline MPI_Win open_storage(const char* always, const char* hints, MPI_Aint bytes, unsigned char** base) {
+  char text[512];
+  snprintf(text, sizeof text, "alloc_type=storage %s %s", always, hints);
+  check_context = hints;
+  MPI_Info info = make_info(text);
+  MPI_Win win;
+  CHECK_EQ(MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, base, &win), MPI_SUCCESS);
+  MPI_Info_free(&info);
+  return win;
+}
+
 /* Size in bytes; -1 if there is no such file. */
 static inline long long file_size(const char* path) {
   struct stat status;

@@ -8,14 +8,7 @@ static int rank, size;
 enum { bytes = 3 * 4096 + 100, round_written = 1 };
 
 static MPI_Win open_with(const char* hints, unsigned char** base) {
-  char text[512];
-  snprintf(text, sizeof text, "alloc_type=storage storage_alloc_filename=@/data storage_alloc_readonly=true %s", hints);
-  check_context = hints;
-  MPI_Info info = make_info(text);
-  MPI_Win win;
-  CHECK_EQ(MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, base, &win), MPI_SUCCESS);
-  MPI_Info_free(&info);
-  return win;
+  return open_storage("storage_alloc_filename=@/data storage_alloc_readonly=true", hints, bytes, base);
 }
 
 static void refused(const char* hints, MPI_Aint count, int error_class, const char* key) {

@@ -7,15 +7,8 @@ static int rank, size;
 enum { bytes = 1 << 20 };
 
 static MPI_Win open_with(const char* hints) {
-  check_context = hints;
-  char text[512];
-  snprintf(text, sizeof text, "alloc_type=storage storage_alloc_unlink=true %s", hints);
-  MPI_Info info = make_info(text);
-  void* base = NULL;
-  MPI_Win win;
-  MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, &base, &win);
-  MPI_Info_free(&info);
-  return win;
+  unsigned char* base = NULL;
+  return open_storage("storage_alloc_unlink=true", hints, bytes, &base);
 }
 
 /* The window's answer for a key; NULL if it has none. The text lives until the next call. */

@@ -7,15 +7,8 @@
 static int rank, size;
 enum { bytes = 1 << 20 };
 
-static MPI_Win open_with(const char* more, unsigned char** base) {
-  char hints[256];
-  snprintf(hints, sizeof hints, "%s=storage %s=@/api.%%r %s", SILL_ALLOC_TYPE, SILL_ALLOC_FILENAME, more);
-  check_context = more;
-  MPI_Info info = make_info(hints);
-  MPI_Win win;
-  MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, base, &win);
-  MPI_Info_free(&info);
-  return win;
+static MPI_Win open_with(const char* hints, unsigned char** base) {
+  return open_storage(SILL_ALLOC_FILENAME "=@/api.%r", hints, bytes, base);
 }
 
 static sill_win_stats stats_of(MPI_Win win) {
