@@ -1,0 +1,172 @@
+"""What of kept coarrays is refused, told or given up."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import platform
+import shutil
+
+import disks
+import pytest
+from coarray_support import passed, refused
+from launching import program
+
+
+def test_another_number_of_images_is_refused(run, kept):
+    passed(run(["coarray_types", "fill"], 2))
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    refused(run(["coarray_types", "check"], 3), "image 1 of 2, this is image 1 of 3")
+    refused(run(["coarray_types", "check"], 4), "image 1 of 2, this is image 1 of 4")
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
+    passed(run(["coarray_types", "check"], 2))
+
+
+def test_another_program_is_refused(mpi, run, kept, scratch):
+    passed(run(["coarray_types", "fill"], 2))
+    other = shutil.copy(program(mpi, "coarray_types"), scratch / "other")
+    refused(run([other, "check"], 2), "is a coarray of the program 'coarray_types', this one is 'other'")
+
+
+def test_another_size_is_refused(run, kept):
+    passed(run(["coarray_types", "fill"], 2))
+    file = kept / "OpenCoarrays_of_program.1.sill"
+    file.write_text(file.read_text().replace('"size": 24, "image"', '"size": 20, "image"'))
+    refused(run(["coarray_types", "check"], 2), "has 20 bytes an image, the coarray 'of_program' has 24")
+
+
+def test_a_strangers_file_is_refused(run, kept):
+    file = kept / "OpenCoarrays_of_program.1"
+    file.write_text("a diary")
+    refused(run(["coarray_types", "fill"], 2), "OpenCoarrays_of_program.1: is no coarray's file")
+    assert file.read_text() == "a diary"
+
+
+def test_a_missing_file_is_refused(run, kept):
+    passed(run(["coarray_types", "fill"], 2))
+    away = kept / "OpenCoarrays_of_program.2"
+    held = away.rename(kept / "held")
+    before = {path.name: path.read_bytes() for path in kept.glob("*[0-9]")}
+    refused(run(["coarray_types", "check"], 2), "OpenCoarrays_of_program.2: is missing")
+    assert {path.name: path.read_bytes() for path in kept.glob("*[0-9]")} == before
+    held.rename(away)
+    passed(run(["coarray_types", "check"], 2))
+
+
+@pytest.mark.parametrize("shared", ["false", "true"])
+def test_a_cut_file_is_refused(run, kept, shared):
+    passed(run(["coarray_types", "fill"], 2, PCAF_SHAREDFILE=shared))
+    file = kept / f"OpenCoarrays_of_program{'' if shared == 'true' else '.1'}"
+    whole = file.stat().st_size
+    os.truncate(file, whole - 1)
+    refused(run(["coarray_types", "check"], 2, PCAF_SHAREDFILE=shared), f"has {whole - 1} bytes of the {whole}")
+    assert file.stat().st_size == whole - 1
+
+
+@pytest.mark.parametrize("how", ["stop", "team"])
+def test_a_shared_file_means_nothing_before_all_images_have_synced_it(run, kept, how):
+    outcome = run(["coarray_part", how], 3, PCAF_SHAREDFILE="true")
+    assert outcome.code not in (0, None), outcome.text()
+    state = json.loads((kept / "OpenCoarrays_shared.sill").read_text())["coarray"]["state"]
+    assert state == "fresh"
+
+
+@pytest.mark.parametrize("shared", ["false", "true"])
+def test_what_one_image_gives_up_is_given_up_by_all(run, kept, shared):
+    """They end together, whatever each of them found out alone, and the next run begins anew."""
+    for _ in range(2):
+        outcome = passed(run("coarray_uneven", 3, PCAF_SHAREDFILE=shared))
+        assert "'lone' is not kept" in outcome.err, outcome.text()
+        assert {path.name.split(".")[0] for path in kept.iterdir()} == {"OpenCoarrays_whole"}
+
+
+def test_a_full_disk_is_told_when_the_coarray_is_allocated(run, kept):
+    """60000 bytes are 15 pages: there is room for all but one of them, or for them but not for the sidecar."""
+    disks.need_root("mount")
+    for room in (14, 15):
+        with disks.tmpfs(kept, disks.MIB):
+            (kept / "filler").write_bytes(bytes(disks.MIB - room * mmap.PAGESIZE))
+            refused(run(["coarray_part", "stop"], 3, PCAF_SHAREDFILE="true"), "'shared':", "No space left")
+            assert [path.name for path in kept.iterdir()] == ["filler"]
+
+
+# What gfortran makes of a local, saved coarray, but something else is stored before the coarray's address.
+UNUSUAL_CODE = """
+#include <stddef.h>
+
+struct descriptor { char* data; size_t offset, dtype[2]; ptrdiff_t span; };
+void _gfortran_caf_register(size_t, int, void**, struct descriptor*, int*, char*, size_t);
+void _gfortran_caf_init(int*, char***);
+void _gfortran_caf_sync_all(int*, char*, size_t);
+void _gfortran_caf_finalize(void);
+
+static void* token __asm__("caf_token.1");
+static char* volatile another;
+static char* volatile its_own;
+
+__attribute__((constructor)) static void allocate(void) {
+  struct descriptor made = {0};
+  _gfortran_caf_register(4096, 0, &token, &made, NULL, NULL, 0);
+  another = made.data + WRONG;
+  its_own = made.data;
+}
+
+int main(int argc, char** argv) {
+  _gfortran_caf_init(&argc, &argv);
+  its_own[0] = 1;
+  _gfortran_caf_sync_all(NULL, NULL, 0);
+  _gfortran_caf_finalize();
+  return 0;
+}
+"""
+
+
+def test_a_coarray_that_is_taken_for_another_is_refused(mpi, run, kept, compile_c):
+    if platform.machine() != "x86_64":
+        pytest.skip("names are read off the code of x86-64 only")
+    name = {"ompi": "openmpi", "mpich": "mpich"}[mpi.family]
+    programs = [compile_c(UNUSUAL_CODE, "-O1", f"-DWRONG={n}", f"-lcaf_{name}", cc=mpi.cc, name="odd") for n in (0, 1)]
+    passed(run([programs[0]], 2))
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    assert before["OpenCoarrays_another.1"][0] == 1
+    refused(run([programs[1]], 2), "what was taken for 'another' is another local coarray")
+    assert {path.name: path.read_bytes() for path in kept.glob("*.[12]")}.items() <= before.items()
+
+
+def test_a_coarray_that_is_new_beside_others_is_told(run, kept):
+    fill = ["coarray_types", "fill"]
+    for shared, files in (("true", "i8*"), ("false", "i8.*")):
+        sharing = {"PCAF_SHAREDFILE": shared, "PCAF_PREFIX": shared}
+        assert "is new" not in passed(run(fill, 2, **sharing)).err
+        assert "is new" not in passed(run(["coarray_types", "check"], 2, **sharing)).err
+        for path in kept.glob(f"{shared}coarrays_of_all_types.{files}"):
+            path.unlink()
+        outcome = run(["coarray_types", "check"], 2, **sharing)
+        refused(outcome, "coarrays: 'coarrays_of_all_types::i8' is new, others were restored")
+        assert outcome.err.count("is new") == 1
+
+
+# The device takes nothing but what is still zero.
+NO_WRITES = """
+#include <errno.h>
+#include <stddef.h>
+
+int msync(const double* begin, size_t length, int flags) {
+  (void)length, (void)flags;
+  if (*begin == 0) return 0;
+  errno = EIO;
+  return -1;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["all", "images", "end"])
+def test_an_error_of_the_device(mpi, caf, launcher, kept, compile_c, how):
+    """A sync tells it by stat=, or ends the program; never by errmsg=, which gfortran 12 hands over wrongly."""
+    device = compile_c(NO_WRITES, "-shared", "-fPIC", name="libnowrites.so")
+    env = {"PCAF_ENABLED": "true", "PCAF_PATH": str(kept)}
+    outcome = launcher.run(mpi, ["coarray_refused", how], 3, sill=False, behind=[caf, device], env=env, timeout=60)
+    refused(outcome, "Input/output error")
+    assert outcome.out.count("stat 7001.") == (0 if how == "end" else 3), outcome.text()
+    assert "SIGSEGV" not in outcome.err
