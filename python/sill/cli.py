@@ -205,13 +205,20 @@ def _print_files(files: list[sidecar.WindowFile], folder: str) -> None:
         table.add_row(
             name,
             file.job,
-            file.coarray.name if file.coarray else file.window,
+            _what_it_is(file),
             ranges(file.ranks),
             length,
             *rest,
             ago(file.last_sync),
         )
     print_table(table)
+
+
+def _what_it_is(file: sidecar.WindowFile) -> str:
+    """The name of its coarray, how many it holds, or the number of its window."""
+    if file.coarrays:
+        return f"{len(file.coarrays)} coarrays"
+    return file.coarray.name if file.coarray else file.window
 
 
 @app.command("show", epilog="Example: sill show /scratch/me/w0.r0")
@@ -238,25 +245,41 @@ def _show(
         ("dirty", size(found.dirty)),
         ("removed when freed", "yes" if found.unlink else "no"),
         *_coarray_facts(found.coarray),
+        *_image_facts(found.coarrays),
     ):
         facts.add_row(name, value)
     print_table(facts)
-    table = plain_table(">rank", ">offset", ">size", ">resident", ">dirty")
-    for segment in found.segments:
+    table = plain_table(
+        ">rank", ">offset", ">size", ">resident", ">dirty", *(("coarray", "state") * bool(found.coarrays))
+    )
+    for i, segment in enumerate(found.segments):
         resident, dirty = size(segment.resident), size(segment.dirty)
-        table.add_row(str(segment.rank), str(segment.offset), size(segment.size), resident, dirty)
+        coarray = [(of_it.name, of_it.state) for of_it in found.coarrays[i : i + 1]]
+        table.add_row(str(segment.rank), str(segment.offset), size(segment.size), resident, dirty, *sum(coarray, ()))
     print_table(table)
+
+
+def _image_facts(coarrays: tuple[sidecar.Coarray, ...]) -> list[tuple[str, str]]:
+    """Of a file that holds all coarrays of an image."""
+    if not coarrays:
+        return []
+    first = coarrays[0]
+    team = f", team {first.team}" if first.team else ""
+    return [("coarrays", f"{len(coarrays)}{team}"), ("program", first.program), ("image", _image(first))]
+
+
+def _image(coarray: sidecar.Coarray) -> str:
+    return f"{coarray.image} of {coarray.images}" if coarray.image else f"all {coarray.images}"
 
 
 def _coarray_facts(coarray: sidecar.Coarray | None) -> list[tuple[str, str]]:
     if coarray is None:
         return []
     states = {"fresh": "not synced yet: the next run begins anew", "kept": "kept", "freed": "kept, though deallocated"}
-    image = f"{coarray.image} of {coarray.images}" if coarray.image else f"all {coarray.images}"
     return [
         ("coarray", coarray.name + (f", team {coarray.team}" if coarray.team else "")),
         ("program", coarray.program),
-        ("image", image),
+        ("image", _image(coarray)),
         ("state", states.get(coarray.state, coarray.state)),
     ]
 

@@ -40,6 +40,7 @@ class Coarray:
     size: int  # of one image
     team: str  # numbers of the teams it was allocated in, "" for the initial one
     state: str  # "fresh": not synced yet; "kept"; "freed": the program deallocated it
+    offset: int | None = None  # in a file that holds all coarrays of an image
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class WindowFile:
     resident: int | None
     dirty: int | None
     coarray: Coarray | None = None
+    coarrays: tuple[Coarray, ...] = ()  # of a file that holds all those of an image
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -124,6 +126,10 @@ def _describe(data_path: str, sidecar: Path) -> WindowFile:
     content = _read(sidecar)
     try:
         segments = [Segment(int(s["rank"]), int(s["offset"]), int(s["size"])) for s in content["segments"]]
+        coarrays = tuple(_coarray(record) for record in content.get("coarrays", ()))
+        if coarrays:  # the segment is that of the last one
+            rank = segments[0].rank
+            segments = [Segment(rank, coarray.offset, coarray.size) for coarray in coarrays]
         created = _time(content["created"])
         return WindowFile(
             path=data_path,
@@ -133,9 +139,10 @@ def _describe(data_path: str, sidecar: Path) -> WindowFile:
             last_sync=_last_sync(created, info.st_mtime_ns),
             unlink=bool(content["unlink"]),
             coarray=_coarray(content["coarray"]) if "coarray" in content else None,
+            coarrays=coarrays,
             **_measure(data_path, segments),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (IndexError, KeyError, TypeError, ValueError) as error:
         raise SillError(
             f"{sidecar}: not a sidecar that this Sill reads ({error!r}); remove it if it is stale"
         ) from error
@@ -143,7 +150,8 @@ def _describe(data_path: str, sidecar: Path) -> WindowFile:
 
 def _coarray(record: dict) -> Coarray:
     texts = {key: str(record[key]) for key in ("name", "program", "team", "state")}
-    return Coarray(**texts, **{key: int(record[key]) for key in ("image", "images", "size")})
+    numbers = {key: int(record[key]) for key in ("image", "images", "size", "offset") if key in record}
+    return Coarray(**texts, **numbers)
 
 
 def _why_no_sidecar(path: str) -> str:

@@ -75,6 +75,17 @@ Status read_window(std::string_view value, WindowHints& result) {
   return hints.status();
 }
 
+// Of a path that read_path() took.
+bool differs_between_nodes(const std::string& path) {
+  NameFields one;
+  NameFields another;
+  another.host = "n";
+  return expand_filename(path, one).value() != expand_filename(path, another).value();
+}
+
+// In the order of Sharing.
+constexpr std::array<std::string_view, 3> sharing_names = {"false", "images", "true"};
+
 constexpr CoarrayOptionRow rows[] = {
     {"PCAF_ENABLED", "true, false", "false", "", "keep coarrays on storage from run to run",
      [](std::string_view value, CoarrayOptions& options) { return read_flag(value, options.enabled); }},
@@ -86,8 +97,12 @@ constexpr CoarrayOptionRow rows[] = {
        options.prefix = value;
        return value.find('/') == value.npos ? Status() : bad("must not contain '/'; PCAF_PATH names the folder");
      }},
-    {"PCAF_SHAREDFILE", "true, false", "false", "", "one file per coarray for all images, instead of one for each",
-     [](std::string_view value, CoarrayOptions& options) { return read_flag(value, options.shared_file); }},
+    {"PCAF_SHAREDFILE", "true, false, images", "false", "",
+     "true: one file for each image that holds all its coarrays; images: one file for each coarray that holds all "
+     "images",
+     [](std::string_view value, CoarrayOptions& options) {
+       return values::read_name(value, sharing_names, options.sharing);
+     }},
     {"PCAF_UNLINK", "true, false", "false", "", "delete the files when the program ends or deallocates the coarray",
      [](std::string_view value, CoarrayOptions& options) { return read_flag(value, options.unlink); }},
     {"PCAF_SYNCFREQ", "whole number", "0", "ms",
@@ -161,10 +176,10 @@ Result<CoarrayOptions> parse_coarray_options(std::string (*variable)(const char*
     if (const Status status = row.parse(value, options); !status.ok())
       return Status(status.cause(), std::string(row.variable) + "=" + value + ": " + status.message());
   }
-  if (options.shared_file && options.path.find("%h") != std::string::npos)
+  if (options.sharing == Sharing::images && differs_between_nodes(options.path))
     return Status(Cause::bad_hint, "PCAF_PATH=" + options.path +
-                                       ": a file of all images (PCAF_SHAREDFILE) can't lie in a folder of each node; "
-                                       "take %h out");
+                                       ": a file of all images (PCAF_SHAREDFILE=images) can't lie in a folder of each "
+                                       "node; take %h out");
   return options;
 }
 

@@ -12,11 +12,14 @@
 
 namespace sill {
 
+// What coarrays share a file: none, all images' of one coarray, all coarrays of one image.
+enum class Sharing { none, images, image };
+
 struct CoarrayOptions {
   bool enabled = false;
   std::string path;  // folder, with its placeholders; "" for the working folder
   std::string prefix = "OpenCoarrays_";
-  bool shared_file = false;
+  Sharing sharing = Sharing::none;
   bool unlink = false;
   std::uint64_t sync_interval_ms = 0;
   std::optional<std::uint64_t> segment_size;  // bytes

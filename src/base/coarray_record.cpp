@@ -1,5 +1,6 @@
 #include "base/coarray_record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -11,6 +12,7 @@ namespace sill {
 namespace {
 
 constexpr std::string_view key = "\"coarray\": ";
+constexpr std::string_view list_key = "\"coarrays\": ";
 constexpr std::array<std::string_view, 3> states = {"fresh", "kept", "freed"};
 
 Status not_a_record(const char* why) { return {Cause::bad_file, std::string("no record of a coarray: ") + why}; }
@@ -85,29 +87,47 @@ bool read_field(Reader& reader, const std::string& name, CoarrayRecord& record) 
       if (value) *to = *value;
       return value.has_value();
     }
+  if (name == "offset") return (record.offset = reader.number()).has_value();
   const auto value = name == "state" ? reader.string() : std::nullopt;
   return value && values::read_name(*value, states, record.state).ok();
 }
 
 struct Found {
-  CoarrayRecord record;
+  std::vector<CoarrayRecord> records;
+  bool is_list;
   std::size_t begin;
   std::size_t length;
 };
 
-Result<Found> find(std::string_view sidecar) {
-  const std::size_t at = sidecar.find(key);
-  if (at == sidecar.npos) return not_a_record("the sidecar has none");
-  const std::size_t begin = at + key.size();
-  Reader reader(sidecar.substr(begin));
-  Found found{{}, begin, 0};
-  if (!reader.take('{')) return not_a_record("the sidecar's is damaged");
+bool read_record(Reader& reader, CoarrayRecord& record) {
+  if (!reader.take('{')) return false;
   do {
     const auto name = reader.string();
-    if (!name || !reader.take(':') || !read_field(reader, *name, found.record))
-      return not_a_record("the sidecar's is damaged");
+    if (!name || !reader.take(':') || !read_field(reader, *name, record)) return false;
   } while (reader.take(','));
-  if (!reader.take('}') || found.record.images == 0) return not_a_record("the sidecar's is damaged");
+  return reader.take('}') && record.images > 0;
+}
+
+bool read_list(Reader& reader, std::vector<CoarrayRecord>& records) {
+  if (!reader.take('[')) return false;
+  if (reader.take(']')) return true;
+  do {
+    if (!read_record(reader, records.emplace_back()) || !records.back().offset) return false;
+  } while (reader.take(','));
+  return reader.take(']');
+}
+
+Result<Found> find(std::string_view sidecar) {
+  const std::size_t one = sidecar.find(key);
+  const std::size_t list = sidecar.find(list_key);
+  if (one == sidecar.npos && list == sidecar.npos) return not_a_record("the sidecar has none");
+  const bool is_list = one == sidecar.npos;
+  const std::size_t begin = is_list ? list + list_key.size() : one + key.size();
+  Reader reader(sidecar.substr(begin));
+  Found found{{}, is_list, begin, 0};
+  const bool read = is_list ? read_list(reader, found.records)
+                            : read_record(reader, found.records.emplace_back()) && !found.records.front().offset;
+  if (!read) return not_a_record("the sidecar's is damaged");
   found.length = reader.position();
   return found;
 }
@@ -119,20 +139,34 @@ std::string to_json(const CoarrayRecord& record) {
          ", \"name\": " + json_string(record.name) + ", \"team\": " + json_string(record.team) +
          ", \"size\": " + std::to_string(record.size) + ", \"image\": " + std::to_string(record.image) +
          ", \"images\": " + std::to_string(record.images) +
-         ", \"state\": " + json_string(values::name_of(states, record.state)) + "}";
+         ", \"state\": " + json_string(values::name_of(states, record.state)) +
+         (record.offset ? ", \"offset\": " + std::to_string(*record.offset) : "") + "}";
 }
 
-Result<CoarrayRecord> find_coarray_record(std::string_view sidecar) {
+Result<std::vector<CoarrayRecord>> find_coarray_records(std::string_view sidecar) {
   auto found = find(sidecar);
   if (!found.ok()) return found.status();
-  return std::move(found.value().record);
+  return std::move(found.value().records);
 }
 
-Result<std::string> replace_coarray_record(std::string_view sidecar, const CoarrayRecord& record) {
+Result<std::string> replace_coarray_records(std::string_view sidecar, const std::vector<CoarrayRecord>& records) {
   const auto found = find(sidecar);
   if (!found.ok()) return found.status();
-  const auto& [old, begin, length] = found.value();
-  return std::string(sidecar.substr(0, begin)) + to_json(record) + std::string(sidecar.substr(begin + length));
+  const auto& [old, is_list, begin, length] = found.value();
+  std::string text;
+  for (const CoarrayRecord& record : records) text += (text.empty() ? "" : ", ") + to_json(record);
+  if (is_list) text = "[" + text + "]";
+  return std::string(sidecar.substr(0, begin)) + text + std::string(sidecar.substr(begin + length));
+}
+
+std::uint64_t free_offset(std::vector<CoarrayRecord> records, std::uint64_t size, std::uint64_t align,
+                          std::uint64_t from) {
+  const auto aligned = [&](std::uint64_t offset) { return (offset + align - 1) / align * align; };
+  std::ranges::sort(records, {}, &CoarrayRecord::offset);
+  std::uint64_t offset = aligned(from);
+  for (const CoarrayRecord& record : records)
+    if (*record.offset < offset + size) offset = std::max(offset, aligned(*record.offset + record.size));
+  return offset;
 }
 
 }  // namespace sill

@@ -26,7 +26,7 @@ Status forget_file(Coarray& coarray) {
   window.hints().discard = true;
   window.hints().unlink = false;
   const bool leads = window.placements()[static_cast<std::size_t>(window.rank())].leader == window.rank();
-  return leads ? storage::unlink_file(window.own_segment()->source()) : Status();
+  return leads ? storage::give_up_coarray(window.own_segment()->source(), *window.hints().coarray) : Status();
 }
 
 namespace {
@@ -62,7 +62,7 @@ Status check(const Coarray* coarray) {
 
 Status persist_all(Coarray* coarray, const std::string& path) {
   if (Status status = mpi::agree(team().own->comm, check(coarray)); !status.ok()) return status;
-  auto place = place_of({coarray->name(), coarray->by_order}, coarray->size(), options().value(), path);
+  auto place = place_of({coarray->name(), coarray->by_order}, coarray->size(), options().value(), path, true);
   if (!place.ok()) return place.status();
   if (Status status = window::move_to(coarray->window(), place.value().hints); !status.ok()) return status;
   coarray->kept = true;

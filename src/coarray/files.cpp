@@ -7,9 +7,12 @@
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "coarray/registry.hpp"
 #include "coarray/team.hpp"
 #include "mpi/errors.hpp"
+#include "storage/mapping.hpp"
 #include "storage/sidecar.hpp"
+#include "window/plan.hpp"
 
 namespace sill::coarray {
 namespace {
@@ -34,6 +37,12 @@ fs::path folder_of(const CoarrayOptions& options) {
   fields.job = job_name();
   const auto path = expand_filename(options.path, fields);  // checked when the options were read
   return options.path.empty() || !path.ok() ? fs::current_path(error) : fs::absolute(path.value(), error);
+}
+
+// The file of all coarrays of an image; those of a team have one of their own.
+std::string image_file_of(const CoarrayRecord& record, const CoarrayOptions& options) {
+  const std::string team = record.team.empty() ? "" : "team" + record.team + ".";
+  return (folder_of(options) / (options.prefix + team + std::to_string(record.image) + ".win")).string();
 }
 
 std::string file_of(const CoarrayRecord& record, const CoarrayOptions& options) {
@@ -68,28 +77,75 @@ std::string difference(const CoarrayRecord& there, const CoarrayRecord& ours) {
 Result<Found> check_length(const std::string& path, const CoarrayRecord& ours) {
   std::error_code error;
   const std::uint64_t length = fs::file_size(path, error);
-  const std::uint64_t whole = ours.size * (ours.image > 0 ? 1 : ours.images);
+  const std::uint64_t whole = ours.offset.value_or(0) + ours.size * (ours.image > 0 ? 1 : ours.images);
   if (error) return Status(Cause::io, path + ": " + error.message());
   if (length >= whole) return Found::ours;
   return refuse(path,
                 "has " + std::to_string(length) + " bytes of the " + std::to_string(whole) + " that it was left with");
 }
 
-Result<Found> look(const std::string& path, const CoarrayRecord& ours) {
+// What a record that fits a place is worth.
+Result<Found> judge(const std::string& path, const CoarrayRecord& there, const CoarrayRecord& ours) {
+  if (const std::string reason = difference(there, ours); !reason.empty()) return refuse(path, reason);
+  if (there.state == CoarrayRecord::State::fresh) return Found::leftover;
+  if (there.size == ours.size) return check_length(path, ours);
+  if (there.state == CoarrayRecord::State::freed) return Found::freed_otherwise;
+  return refuse(path, "has " + std::to_string(there.size) + " bytes an image, the coarray '" + ours.name + "' has " +
+                          std::to_string(ours.size));
+}
+
+// What lies at `path`. In a file of all coarrays of the image, a coarray that is there tells `ours` its offset.
+Result<Found> look(const std::string& path, CoarrayRecord& ours, bool inside) {
   std::error_code error;
   const bool exists = fs::exists(path, error);
   if (error) return Status(Cause::io, path + ": " + error.message());
-  const auto read = storage::read_coarray_record(path);
-  if (!read.ok()) return read.status();
-  const std::optional<CoarrayRecord>& there = read.value();
+  const auto records = storage::read_coarray_records(path);
+  if (!records.ok()) return records.status();
   if (!exists) return Found::nothing;
-  if (!there) return refuse(path, "is no coarray's file, for there is no " + path + ".sill");
-  if (const std::string reason = difference(*there, ours); !reason.empty()) return refuse(path, reason);
-  if (there->state == CoarrayRecord::State::fresh) return Found::leftover;
-  if (there->size == ours.size) return check_length(path, ours);
-  if (there->state == CoarrayRecord::State::freed) return Found::freed_otherwise;
-  return refuse(path, "has " + std::to_string(there->size) + " bytes an image, the coarray '" + ours.name + "' has " +
-                          std::to_string(ours.size));
+  if (!records.value()) return refuse(path, "is no coarray's file, for there is no " + path + ".sill");
+  for (CoarrayRecord there : *records.value()) {
+    if (there.offset.has_value() != inside) return refuse(path, "was written with another PCAF_SHAREDFILE");
+    if (!inside || there.name == ours.name) {
+      ours.offset = there.offset;
+      return judge(path, there, ours);
+    }
+    // Whose the others are tells whose the file is.
+    there.name = ours.name;
+    there.build = ours.build;
+    if (const std::string reason = difference(there, ours); !reason.empty()) return refuse(path, reason);
+  }
+  return Found::nothing;
+}
+
+// Of the coarrays in an image's file, those whose places are taken: all but the one of this name, which is taken out.
+Result<std::vector<CoarrayRecord>> take_out(const storage::Source& source, const std::string& name) {
+  auto read = storage::read_coarray_records(source.path());
+  if (!read.ok()) return read.status();
+  std::vector<CoarrayRecord> records = std::move(read.value()).value_or(std::vector<CoarrayRecord>());
+  if (std::erase_if(records, [&](const CoarrayRecord& record) { return record.name == name; }) == 0) return records;
+  if (Status status = storage::drop_coarray_record(source, name); !status.ok()) return status;
+  return records;
+}
+
+// Gives a coarray a place in the file of its image, which is cleared; one of that name that is there goes. `behind`: at
+// the file's end, as if it had never been longer. Cause::in_use if another job has the file open.
+Status place_inside(const std::string& path, CoarrayRecord& record, bool behind) {
+  record.offset = 0;
+  std::error_code error;
+  if (!fs::exists(path, error)) return error ? Status(Cause::io, path + ": " + error.message()) : Status();
+  auto source = storage::Source::open({path, 0600, {}, {}, false, true});
+  if (!source.ok()) return source.status();
+  auto taken = take_out(source.value(), record.name);
+  if (!taken.ok()) return taken.status();
+  // Windows of this run lie there, too, whose coarrays aren't kept any more.
+  for (const Coarray* coarray : coarrays()) {
+    const WindowHints& hints = coarray->window().hints();
+    if (hints.coarray && hints.coarray->offset && hints.filename == escape_filename(path))
+      taken.value().push_back(*hints.coarray);
+  }
+  const std::uint64_t align = window::alignment(record.size, storage::page_size());
+  record.offset = free_offset(std::move(taken).value(), record.size, align, behind ? source.value().size_at_open() : 0);
+  return source.value().clear(*record.offset, record.size);
 }
 
 Status remove(const std::string& path) {
@@ -102,7 +158,8 @@ Status remove(const std::string& path) {
 WindowHints hints_for(const CoarrayRecord& record, const std::string& path, const CoarrayOptions& options) {
   WindowHints hints = options.window;
   hints.alloc_type = AllocType::storage;
-  for (const char c : path) hints.filename += c == '%' ? "%%" : std::string(1, c);
+  hints.filename = escape_filename(path);
+  hints.offset = record.offset.value_or(0);
   hints.unlink = options.unlink;
   hints.discard = !options.whole();
   if (options.stripe_count) hints.striping_factor = options.stripe_count;
@@ -138,7 +195,8 @@ const Result<CoarrayOptions>& options() {
   return *one;
 }
 
-Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions& chosen, const std::string& path) {
+Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions& chosen, const std::string& path,
+                       bool moves) {
   const mpi::OwnComm& own = *team().own;
   CoarrayRecord record{program_name(),
                        name.by_order ? build_of_program() : "",
@@ -147,19 +205,24 @@ Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions&
                        size,
                        0,
                        static_cast<std::uint64_t>(own.size)};
-  if (!chosen.shared_file) record.image = static_cast<std::uint64_t>(own.rank) + 1;
-  const std::string file = path.empty()         ? file_of(record, chosen)
-                           : chosen.shared_file ? path
-                                                : path + "." + std::to_string(record.image);
-  const auto found = look(file, record);
+  const bool for_itself = chosen.sharing != Sharing::images;
+  const bool inside = chosen.sharing == Sharing::image && path.empty();
+  if (for_itself) record.image = static_cast<std::uint64_t>(own.rank) + 1;
+  const std::string file = !path.empty() ? path + (for_itself ? "." + std::to_string(record.image) : "")
+                           : inside      ? image_file_of(record, chosen)
+                                         : file_of(record, chosen);
+  const auto found = look(file, record, inside);
   if (Status status = mpi::agree(own.comm, found.status()); !status.ok()) return status;
-  const auto all = agree_on(found.value(), file, name.text);
+  const auto all = agree_on(found.value(), inside ? file + ": '" + name.text + "'" : file, name.text);
   if (!all.ok()) return all.status();
   const bool restored = all.value() == Found::ours;
   if (restored && !chosen.whole())
     return refuse(file, "holds '" + name.text + "', of which PCAF_WINDOW's storage_alloc_factor would lose a part");
   Status status;
-  if (!restored && (own.rank == 0 || !chosen.shared_file)) status = remove(file);
+  if (!restored && inside)
+    status = place_inside(file, record, moves);
+  else if (!restored && (own.rank == 0 || for_itself))
+    status = remove(file);
   if (status = mpi::agree(own.comm, status); !status.ok()) return status;
   if (restored) record.state = CoarrayRecord::State::kept;
   return Place{hints_for(record, file, chosen), restored, !restored && all.value() != Found::freed_otherwise};

@@ -22,6 +22,8 @@ struct Place {
 // Where this image keeps a coarray of `size` bytes: in the file `path`, or that of the options if it is "". What is
 // there without having been covered by a sync is removed. Cause::bad_file if it is another program's, or was left by
 // another number of images or with another size. Collective over the current team; all images get the same status.
-Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions& options, const std::string& path = "");
+// `moves`: the coarray has a value already, which goes where no file has held anything.
+Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions& options, const std::string& path = "",
+                       bool moves = false);
 
 }  // namespace sill::coarray

@@ -15,6 +15,7 @@
 #include "coarray/registry.hpp"
 #include "coarray/team.hpp"
 #include "mpi/errors.hpp"
+#include "storage/sidecar.hpp"
 #include "window/asked.hpp"
 
 namespace sill::coarray {
@@ -152,6 +153,12 @@ void deregister_coarray(Coarray& coarray) {
   if (coarray.kept) {
     coarray.window().hints().coarray_end = CoarrayRecord::State::freed;
     freed().insert(coarray.name());
+    // A file of its own is deleted; in that of the image, where others may lie, its place is to be given up.
+    const auto& record = coarray.window().hints().coarray;
+    if (options().value().unlink && record && record->offset)
+      if (const Status status = storage::drop_coarray_record(coarray.window().own_segment()->source(), record->name);
+          !status.ok())
+        log(LogLevel::warn, "coarrays: " + status.message());
   }
   leave(coarray.token());
 }

@@ -15,6 +15,14 @@ constexpr off_t write_turn = off_t{1} << 62;   // write the differences of a sta
 constexpr off_t growth_turn = write_turn + 1;  // set the file's size
 constexpr off_t claim_turn = write_turn + 2;   // claim the device for a moment
 
+// Keeps other processes off the file, through whichever opens of it this one has called this, until the last of them is
+// closed. 0, EAGAIN if another process came first, or another errno where there are no locks.
+int keep_processes_off(int fd);
+
+// Behind the turns: each process that keeps others off has a byte of its own, never the first one or the last.
+constexpr off_t process_bytes = write_turn + 16;
+constexpr off_t process_count = off_t{1} << 31;
+
 // While it lives, this process has the turn. Where there are no locks, all have it.
 class Turn {
  public:

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -55,8 +56,9 @@ std::string to_json(const Sidecar& sidecar, const timespec& created) {
     between = ", ";
   }
   text += "]";
-  if (sidecar.coarray) text += ", \"coarray\": " + sill::to_json(*sidecar.coarray);
-  return text + "}\n";
+  if (!sidecar.coarray) return text + "}\n";
+  if (sidecar.coarray->offset) return text + ", \"coarrays\": []}\n";
+  return text + ", \"coarray\": " + sill::to_json(*sidecar.coarray) + "}\n";
 }
 
 // The sidecar that is there, open, for nothing else may be written to, touched or removed: its name may have been a
@@ -108,58 +110,147 @@ Status not_ours(const std::string& path) {
   return {Cause::bad_file, path + ": has the name of the window's sidecar but is none; it stays as it is"};
 }
 
+// All of an open sidecar anew; 0, or an errno.
+int write_text(int fd, const std::string& text) {
+  const NoFileSizeSignal errors_only;
+  const ssize_t written = ::pwrite(fd, text.data(), text.size(), 0);
+  if (written != static_cast<ssize_t>(text.size())) return written < 0 ? errno : ENOSPC;
+  // Not O_TRUNC: ext4 flushes a file that was cut to nothing when it is closed, which takes milliseconds.
+  return ::ftruncate(fd, written) == 0 ? 0 : errno;
+}
+
+// The sidecar's own time: until the first sync exactly that of its creation; so another one is that of a sync, however
+// soon it came.
+void set_time(int fd, const std::string& path, const timespec& time) {
+  const std::array<timespec, 2> times{{{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, time}};
+  if (::futimens(fd, times.data()) != 0)
+    log(LogLevel::debug, path + ": belongs to somebody else, so its time looks like that of a sync");
+}
+
+// Another text in place of a sidecar's, whole or not at all, whenever the process or the machine stops.
+Status replace_whole(const Source& source, const std::string& text, mode_t perm, const timespec& time) {
+  const std::string path = sidecar_path(source);
+  const int old = open_ours(path, O_RDONLY);
+  if (old < 0 && errno != ENOENT) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
+  if (old >= 0) ::close(old);
+  const std::string beside = path + ".new";
+  const int fd = open_to_write(beside, true, perm);
+  if (fd < 0) return errno == EEXIST ? not_ours(beside) : errno_status(errno, beside);
+  int error = write_text(fd, text);
+  if (error == 0) set_time(fd, beside, time);
+  if (error == 0 && ::fsync(fd) != 0) error = errno;
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && ::rename(beside.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return source.sync_folder();
+  ::unlink(beside.c_str());
+  return errno_status(error, path);
+}
+
+// A sidecar's text, and what the file system says of it; errno if there is none.
+std::optional<std::string> read_ours(const std::string& path, struct stat* found = nullptr) {
+  const int fd = open_ours(path, O_RDONLY);
+  if (fd < 0) return std::nullopt;
+  if (found && ::fstat(fd, found) != 0) *found = {};
+  auto text = read_all(fd);
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return text;
+}
+
+// Does what `change` does to the records of an image's file. The sidecar's time stays, unless a sync is noted.
+template <class Change>
+Status change_records(const Source& source, bool is_sync, Change change) {
+  const std::string path = sidecar_path(source);
+  struct stat found {};
+  const auto text = read_ours(path, &found);
+  if (!text) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
+  auto records = find_coarray_records(*text);
+  if (!records.ok()) return {records.status().cause(), path + ": " + records.status().message()};
+  change(records.value());
+  const auto changed = replace_coarray_records(*text, records.value());
+  const timespec time = is_sync ? this_moment() : found.st_mtim;
+  return changed.ok() ? replace_whole(source, changed.value(), found.st_mode & 0777, time) : changed.status();
+}
+
+auto same_name(const std::string& name) {
+  return [name](const CoarrayRecord& record) { return record.name == name; };
+}
+
+// One more coarray in an image's file, or the same anew. The records of the others stay; those of a file that is gone
+// don't.
+Status describe_in_image_file(const Source& source, const Sidecar& sidecar, mode_t perm) {
+  std::vector<CoarrayRecord> records;
+  if (!source.created()) {
+    auto others = read_coarray_records(source.path());
+    if (!others.ok()) return others.status();
+    if (others.value()) records = std::move(*others.value());
+  }
+  const auto at = std::ranges::find_if(records, same_name(sidecar.coarray->name));
+  if (at == records.end())
+    records.push_back(*sidecar.coarray);
+  else
+    *at = *sidecar.coarray;
+  const timespec created = this_moment();
+  const auto text = replace_coarray_records(to_json(sidecar, created), records);
+  return text.ok() ? replace_whole(source, text.value(), perm, created) : text.status();
+}
+
 }  // namespace
+
+Result<std::optional<std::vector<CoarrayRecord>>> read_coarray_records(const std::string& path) {
+  using Records = std::optional<std::vector<CoarrayRecord>>;
+  const std::string name = path + ".sill";
+  const auto text = read_ours(name);
+  if (!text && errno == ENOENT) return Records();
+  if (!text) return errno == EEXIST ? not_ours(name) : errno_status(errno, name);
+  auto records = find_coarray_records(*text);
+  if (!records.ok()) return Status(records.status().cause(), name + ": " + records.status().message());
+  return Records(std::move(records).value());
+}
+
+Status drop_coarray_record(const Source& source, const std::string& name) {
+  if (!has_sidecar(source)) return {};
+  return change_records(source, false, [&](auto& records) { std::erase_if(records, same_name(name)); });
+}
+
+Status give_up_coarray(Source& source, const CoarrayRecord& record) {
+  if (!record.offset) return unlink_file(source);
+  if (Status status = drop_coarray_record(source, record.name); !status.ok()) return status;
+  const auto left = read_coarray_records(source.path());
+  return left.ok() && left.value() && left.value()->empty() ? unlink_file(source) : left.status();
+}
 
 Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) {
   if (!has_sidecar(source)) return {};
+  if (sidecar.coarray && sidecar.coarray->offset) return describe_in_image_file(source, sidecar, perm);
   const std::string path = sidecar_path(source);
   const int fd = open_to_write(path, source.created(), perm);
   if (fd < 0) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
   const timespec created = this_moment();
-  const std::string text = to_json(sidecar, created);
-  const NoFileSizeSignal errors_only;
-  const ssize_t written = ::write(fd, text.data(), text.size());
-  int error = written == static_cast<ssize_t>(text.size()) ? 0 : (written < 0 ? errno : ENOSPC);
-  // Not O_TRUNC: ext4 flushes a file that was cut to nothing when it is closed, which takes milliseconds.
-  if (error == 0 && ::ftruncate(fd, written) != 0) error = errno;
-  // Until the first sync it has exactly the time that it tells; so another one is that of a sync, however soon it came.
-  const std::array<timespec, 2> times{{{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, created}};
-  if (error == 0 && ::futimens(fd, times.data()) != 0)
-    log(LogLevel::debug, path + ": belongs to somebody else, so its time looks like that of a sync");
+  int error = write_text(fd, to_json(sidecar, created));
+  set_time(fd, path, created);
   if (::close(fd) != 0 && error == 0) error = errno;
   if (error == 0) return {};
   ::unlink(path.c_str());
   return errno_status(error, path);
 }
 
-Result<std::optional<CoarrayRecord>> read_coarray_record(const std::string& path) {
-  const std::string name = path + ".sill";
-  const int fd = open_ours(name, O_RDONLY);
-  if (fd < 0 && errno == ENOENT) return std::optional<CoarrayRecord>();
-  if (fd < 0) return errno == EEXIST ? not_ours(name) : errno_status(errno, name);
-  const auto text = read_all(fd);
-  const int error = errno;
-  ::close(fd);
-  if (!text) return errno_status(error, name);
-  auto record = find_coarray_record(*text);
-  if (!record.ok()) return Status(record.status().cause(), name + ": " + record.status().message());
-  return std::optional(std::move(record).value());
-}
-
 Status write_coarray_record(const Source& source, const CoarrayRecord& record) {
   if (!has_sidecar(source)) return {};
+  if (record.offset)
+    return change_records(source, true,
+                          [&](auto& records) { std::ranges::replace_if(records, same_name(record.name), record); });
   const std::string path = sidecar_path(source);
   const int fd = open_ours(path, O_RDWR);
   if (fd < 0) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
   const auto old = read_all(fd);
   Status status = old ? Status() : errno_status(errno, path);
-  const auto text = status.ok() ? replace_coarray_record(*old, record) : Result<std::string>(status);
+  const auto text = status.ok() ? replace_coarray_records(*old, {record}) : Result<std::string>(status);
   status = text.status();
   if (text.ok()) {
-    const NoFileSizeSignal errors_only;
-    const ssize_t written = ::pwrite(fd, text.value().data(), text.value().size(), 0);
-    int error = written == static_cast<ssize_t>(text.value().size()) ? 0 : (written < 0 ? errno : ENOSPC);
-    if (error == 0 && (::ftruncate(fd, written) != 0 || ::fsync(fd) != 0)) error = errno;
+    int error = write_text(fd, text.value());
+    if (error == 0 && ::fsync(fd) != 0) error = errno;
     if (error != 0) status = errno_status(error, path);
   }
   if (::close(fd) != 0 && status.ok()) status = errno_status(errno, path);

@@ -31,11 +31,17 @@ struct Sidecar {
 // Writes the sidecar of a source over an older one; none is left if it can't be. Cause::bad_file if another file has
 // its name.
 Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm);
-// Of a coarray's file: what its sidecar says of it; nothing if there is no sidecar. Cause::bad_file for a sidecar of
-// something else.
-Result<std::optional<CoarrayRecord>> read_coarray_record(const std::string& path);
-// Puts another record in place of the sidecar's own; durable when it returns.
+// Of a file of coarrays: what its sidecar says of each; nothing if there is no sidecar. Cause::bad_file for a sidecar
+// of something else.
+Result<std::optional<std::vector<CoarrayRecord>>> read_coarray_records(const std::string& path);
+// Puts another record in place of the sidecar's own, or of that of the same name; durable when it returns.
 Status write_coarray_record(const Source& source, const CoarrayRecord& record);
+// Takes a record out of the sidecar of a file that holds all coarrays of an image, if it is there; durable when it
+// returns.
+Status drop_coarray_record(const Source& source, const std::string& name);
+// Gives up a coarray's bytes although its window lies on them: its file goes, or its record in the image's file, and
+// the file with the last one.
+Status give_up_coarray(Source& source, const CoarrayRecord& record);
 // Notes a sync: its time is the sidecar's modification time, which is that of its creation before. A failure is logged.
 void touch_sidecar(const Source& source);
 // Deletes the sidecar if there is one. A failure is logged.

@@ -161,6 +161,9 @@ Result<Source> Source::open(const SourceConfig& config) {
   source.path_ = resolved(fd, config.path);
   source.is_readonly_ = config.readonly;
   if (Status status = source.adopt(fd); !status.ok()) return status;
+  // Where there are no locks, who locks bytes says so.
+  if (config.one_process && keep_processes_off(fd) == EAGAIN)
+    return Status(Cause::in_use, source.path_ + ": another job has it open");
   if (!source.created_) return source;
   if (::fchmod(fd, config.perm) != 0) {
     const Status status = errno_status(errno, config.path);
@@ -346,6 +349,16 @@ Status Source::write_zeros(std::uint64_t offset, std::uint64_t end) const {
     offset += static_cast<std::uint64_t>(std::max<ssize_t>(written, 0));
   }
   return {};
+}
+
+Status Source::clear(std::uint64_t offset, std::uint64_t length) const {
+  struct stat found;
+  if (::fstat(fd_, &found) != 0) return errno_status(errno, path_);
+  const auto end = std::min(offset + length, static_cast<std::uint64_t>(found.st_size));
+  if (offset >= end) return {};
+  const int error = fallocate_retrying(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, end);
+  if (error == 0) return {};
+  return error == EOPNOTSUPP ? write_zeros(offset, end) : errno_status(error, path_ + ": clearing");
 }
 
 Status Source::undo() {

@@ -22,6 +22,7 @@ struct SourceConfig {
   std::optional<unsigned> striping_factor;     // devices a new file is spread over, where the file system can
   std::optional<std::uint64_t> striping_unit;  // bytes on one device before the next
   bool readonly = false;                       // nothing is created, locks are shared with other readers
+  bool one_process = false;                    // Cause::in_use if another process that asked for this has it open
 };
 
 // Tells whether two ranks opened the same thing, on one node or on several.
@@ -69,8 +70,8 @@ class Source {
   // Fails with Cause::in_use if the device is mounted, or claimed by RAID, LVM or the like. Nothing to do for a file.
   Status check_unclaimed() const;
   // Keeps other windows, of this job or another, off these bytes until the source is closed; if this one only reads,
-  // those that write. Cause::in_use if one is
-  // there, or has just deleted the file. Where the file system has no locks, that is logged.
+  // those that write. Cause::in_use if one is there, or has just deleted the file. Where the file system has no locks,
+  // that is logged.
   Status lock(std::uint64_t offset, std::uint64_t length);
   // Gives all bytes back.
   void unlock();
@@ -79,6 +80,8 @@ class Source {
   Status reserve(std::uint64_t offset, std::uint64_t length, Reserve how);
   // Ranks that open one file let one of them undo: it answers for the creation by any of them, the others for none.
   void answer_for_creation(bool created) { created_ = created; }
+  // Makes bytes zeros, and gives their blocks back where the file system can; what lies behind the end stays so.
+  Status clear(std::uint64_t offset, std::uint64_t length) const;
   // Undoes what open and reserve did to the file: removes it if it was created, cuts off what was grown. Another
   // window's bytes stay, and so does the file if one lies on it, or might where there are no locks; that is logged.
   Status undo();

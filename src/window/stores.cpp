@@ -13,8 +13,8 @@ Result<storage::Source> open_store(const WindowHints& hints, const NameFields& f
   if (hints.anonymous) return storage::Source::anonymous();
   auto path = expand_filename(hints.filename, fields);
   if (!path.ok()) return path.status();
-  return storage::Source::open(
-      {std::move(path).value(), hints.file_perm, hints.striping_factor, hints.striping_unit, hints.readonly});
+  return storage::Source::open({std::move(path).value(), hints.file_perm, hints.striping_factor, hints.striping_unit,
+                                hints.readonly, hints.coarray && hints.coarray->offset.has_value()});
 }
 
 Status with_key(const Status& status) {

@@ -302,7 +302,7 @@ Status Window::last_step(const End& end) {
   if (end.keep && end.coarray) return mark(allocation_.hints.coarray_end);
   // What some images alone have kept, the next run would refuse.
   const bool leads = own && placements()[rank()].leader == rank();
-  return end.gives_up && leads ? storage::unlink_file(own->source()) : Status();
+  return end.gives_up && leads ? storage::give_up_coarray(own->source(), *allocation_.hints.coarray) : Status();
 }
 
 void Window::keep(storage::Promise promise) {

@@ -3,61 +3,51 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import mmap
 import os
 import random
 import signal
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
-from coarray_support import HAVE_COARRAYS, passed
+from coarray_support import HAVE_COARRAYS, noted_steps, passed, wait_for_steps
 from launching import PAUSE_S, TIMEOUT_S
+from sill import sidecar
 
 # 50 kills in all with SILL_TEST_KILLS=50; few in `make test`, each being a launch.
 KILLS = int(os.environ.get("SILL_TEST_KILLS", "6"))
 
 
-def wait_for_steps(job, log, images, least) -> None:
-    deadline = time.monotonic() + TIMEOUT_S
-    while min(noted_steps(log, images)) < least:
-        assert time.monotonic() < deadline, f"the images have noted {noted_steps(log, images)}, not all {least}"
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            job.process.wait(timeout=PAUSE_S)
-            raise AssertionError(job.finish(10).text())
-
-
-def noted_steps(log, images) -> list[int]:
-    """The last whole line of each image's notes."""
-    last = []
-    for image in range(1, images + 1):
-        path = log.with_name(f"{log.name}.{image}")
-        lines = path.read_text().split("\n")[:-1] if path.exists() else []
-        last.append(int(lines[-1]) if lines else 0)
-    return last
+def find_coarray(kept, name, image) -> tuple[Path, sidecar.Coarray]:
+    """A coarray's file and its record, which is one of several in the file of an image."""
+    path = kept / f"OpenCoarrays_{image}.win"
+    if not path.exists():
+        path = kept / f"OpenCoarrays_{name.replace('::', '.')}.{image}"
+    file = sidecar.window_file(path)
+    return path, file.coarray or next(coarray for coarray in file.coarrays if coarray.name == name)
 
 
 def check_steps(kept, done, images) -> None:
     """Each element is of the last step that a completed sync covered, or of the one begun behind it."""
     for image in range(1, images + 1):
         for name in ("mine", "from_neighbour"):
-            path = kept / f"OpenCoarrays_steps_of_all.{name}.{image}"
-            with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
-                values = set(struct.unpack(f"={len(data) // 4}i", data))
+            path, coarray = find_coarray(kept, f"steps_of_all::{name}", image)
+            with open(path, "rb") as file:
+                file.seek(coarray.offset or 0)
+                values = set(struct.unpack(f"={coarray.size // 4}i", file.read(coarray.size)))
             assert values <= set(range(max(done), max(done) + 3)), f"{path}: {values}, noted {done}"
-        state = json.loads((kept / f"OpenCoarrays_steps_of_all.mine.{image}.sill").read_text())["coarray"]["state"]
-        assert state == "kept"
+            assert coarray.state == "kept"
 
 
-@pytest.mark.parametrize("by", ["all", "images"])
-def test_kill(mpi, caf, launcher, scratch, kept, by):
+@pytest.mark.parametrize(("by", "shared"), [("all", "false"), ("images", "false"), ("all", "true")])
+def test_kill(mpi, caf, launcher, scratch, kept, by, shared):
     """kill -9 of an image: what the last completed sync covered is in the files; the next run goes on from there."""
     images = 3
     log = scratch / "log"
     chance = random.Random(f"{mpi.name} {by}")
-    env = {"PCAF_ENABLED": "true", "PCAF_PATH": str(kept)}
+    env = {"PCAF_ENABLED": "true", "PCAF_PATH": str(kept), "PCAF_SHAREDFILE": shared}
     options = {"sill": False, "behind": [caf], "env": env}
     words = ["coarray_steps", log, "1000000000", *(["images"] if by == "images" else [])]
     for _ in range(max(1, KILLS // (2 * len(HAVE_COARRAYS)))):

@@ -54,10 +54,10 @@ def test_a_missing_file_is_refused(run, kept):
     passed(run(["coarray_types", "check"], 2))
 
 
-@pytest.mark.parametrize("shared", ["false", "true"])
+@pytest.mark.parametrize("shared", ["false", "images"])
 def test_a_cut_file_is_refused(run, kept, shared):
     passed(run(["coarray_types", "fill"], 2, PCAF_SHAREDFILE=shared))
-    file = kept / f"OpenCoarrays_of_program{'' if shared == 'true' else '.1'}"
+    file = kept / f"OpenCoarrays_of_program{'' if shared == 'images' else '.1'}"
     whole = file.stat().st_size
     os.truncate(file, whole - 1)
     refused(run(["coarray_types", "check"], 2, PCAF_SHAREDFILE=shared), f"has {whole - 1} bytes of the {whole}")
@@ -66,13 +66,13 @@ def test_a_cut_file_is_refused(run, kept, shared):
 
 @pytest.mark.parametrize("how", ["stop", "team"])
 def test_a_shared_file_means_nothing_before_all_images_have_synced_it(run, kept, how):
-    outcome = run(["coarray_part", how], 3, PCAF_SHAREDFILE="true")
+    outcome = run(["coarray_part", how], 3, PCAF_SHAREDFILE="images")
     assert outcome.code not in (0, None), outcome.text()
     state = json.loads((kept / "OpenCoarrays_shared.sill").read_text())["coarray"]["state"]
     assert state == "fresh"
 
 
-@pytest.mark.parametrize("shared", ["false", "true"])
+@pytest.mark.parametrize("shared", ["false", "images"])
 def test_what_one_image_gives_up_is_given_up_by_all(run, kept, shared):
     """They end together, whatever each of them found out alone, and the next run begins anew."""
     for _ in range(2):
@@ -87,7 +87,7 @@ def test_a_full_disk_is_told_when_the_coarray_is_allocated(run, kept):
     for room in (14, 15):
         with disks.tmpfs(kept, disks.MIB):
             (kept / "filler").write_bytes(bytes(disks.MIB - room * mmap.PAGESIZE))
-            refused(run(["coarray_part", "stop"], 3, PCAF_SHAREDFILE="true"), "'shared':", "No space left")
+            refused(run(["coarray_part", "stop"], 3, PCAF_SHAREDFILE="images"), "'shared':", "No space left")
             assert [path.name for path in kept.iterdir()] == ["filler"]
 
 
@@ -136,7 +136,7 @@ def test_a_coarray_that_is_taken_for_another_is_refused(mpi, run, kept, compile_
 
 def test_a_coarray_that_is_new_beside_others_is_told(run, kept):
     fill = ["coarray_types", "fill"]
-    for shared, files in (("true", "i8*"), ("false", "i8.*")):
+    for shared, files in (("images", "i8*"), ("false", "i8.*")):
         sharing = {"PCAF_SHAREDFILE": shared, "PCAF_PREFIX": shared}
         assert "is new" not in passed(run(fill, 2, **sharing)).err
         assert "is new" not in passed(run(["coarray_types", "check"], 2, **sharing)).err

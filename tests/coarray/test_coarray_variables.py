@@ -12,8 +12,8 @@ from sill import sidecar
 
 
 def test_shared_file(run, kept):
-    passed(run(["coarray_types", "fill"], 3, PCAF_SHAREDFILE="true"))
-    passed(run(["coarray_types", "check"], 3, PCAF_SHAREDFILE="true"))
+    passed(run(["coarray_types", "fill"], 3, PCAF_SHAREDFILE="images"))
+    passed(run(["coarray_types", "check"], 3, PCAF_SHAREDFILE="images"))
     shared = kept / "OpenCoarrays_coarrays_of_all_types.i4"
     assert shared.read_bytes() == b"".join(struct.pack("=6i", *[40 + image] * 6) for image in (1, 2, 3))
 

@@ -135,7 +135,9 @@ TEST(RandomText, Record) {
   feed(check_record,
        {"",
         "{\"sill\": 1, \"coarray\": {\"program\": \"p\", \"build\": \"\", \"name\": \"m::x\", \"team\": \"\", "
-        "\"size\": 8, \"image\": 1, \"images\": 2, \"state\": \"kept\"}}\n"});
+        "\"size\": 8, \"image\": 1, \"images\": 2, \"state\": \"kept\"}}\n",
+        "{\"sill\": 1, \"coarrays\": [{\"name\": \"x\", \"images\": 2, \"offset\": 0}, {\"name\": \"y\", "
+        "\"images\": 2, \"offset\": 4096}]}\n"});
 }
 
 }  // namespace

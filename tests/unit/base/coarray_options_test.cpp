@@ -44,7 +44,8 @@ TEST(CoarrayOptions, EveryVariableIsRead) {
                              {"PCAF_VOLATILE", "m::b"}});
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   const CoarrayOptions& options = parsed.value();
-  EXPECT_TRUE(options.enabled && options.shared_file && options.unlink);
+  EXPECT_TRUE(options.enabled && options.unlink);
+  EXPECT_EQ(options.sharing, Sharing::image);
   EXPECT_EQ(options.path, "/scratch/run 1");
   EXPECT_EQ(options.prefix, "p_");
   EXPECT_EQ(options.sync_interval_ms, 500u);
@@ -103,8 +104,11 @@ TEST(CoarrayOptions, ThePapersSpellingCountsWhereTheOtherIsntSet) {
 }
 
 TEST(CoarrayOptions, AFileOfAllImagesLiesInNoFolderOfEachNode) {
-  EXPECT_FALSE(parse({{"PCAF_SHAREDFILE", "true"}, {"PCAF_PATH", "/scratch/%h"}}).ok());
-  EXPECT_TRUE(parse({{"PCAF_SHAREDFILE", "true"}, {"PCAF_PATH", "/scratch/%j"}}).ok());
+  EXPECT_EQ(parse({{"PCAF_SHAREDFILE", "images"}}).value().sharing, Sharing::images);
+  EXPECT_FALSE(parse({{"PCAF_SHAREDFILE", "images"}, {"PCAF_PATH", "/scratch/%h"}}).ok());
+  EXPECT_FALSE(parse({{"PCAF_SHAREDFILE", "images"}, {"PCAF_PATH", "/scratch/%%%h"}}).ok());
+  EXPECT_TRUE(parse({{"PCAF_SHAREDFILE", "images"}, {"PCAF_PATH", "/scratch/%%h"}}).ok());
+  EXPECT_TRUE(parse({{"PCAF_SHAREDFILE", "true"}, {"PCAF_PATH", "/scratch/%h"}}).ok());
 }
 
 TEST(CoarrayOptions, NamesThatAreNoneHaveANearestOne) {

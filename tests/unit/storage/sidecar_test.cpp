@@ -231,21 +231,48 @@ TEST(Sidecar, DevicesHaveNone) {
 
 TEST(Sidecar, SaysWhichCoarrayAFileHolds) {
   const Folder folder;
-  EXPECT_FALSE(read_coarray_record(folder / "w").value()) << "no sidecar is no error";
+  EXPECT_FALSE(read_coarray_records(folder / "w").value()) << "no sidecar is no error";
   const Source source = open_source(folder / "w");
   Sidecar sidecar = two_ranks;
   CoarrayRecord record{"program", "", "m::x", "", 4096, 1, 2};
   sidecar.coarray = record;
   ASSERT_TRUE(write_sidecar(source, sidecar, 0600).ok());
-  EXPECT_EQ(read_coarray_record(folder / "w").value()->state, CoarrayRecord::State::fresh);
+  EXPECT_EQ(read_coarray_records(folder / "w").value()->front().state, CoarrayRecord::State::fresh);
   const std::string before = read_text(folder / "w.sill");
   record.state = CoarrayRecord::State::kept;
   ASSERT_TRUE(write_coarray_record(source, record).ok());
-  EXPECT_EQ(read_coarray_record(folder / "w").value()->state, CoarrayRecord::State::kept);
+  EXPECT_EQ(read_coarray_records(folder / "w").value()->front().state, CoarrayRecord::State::kept);
   EXPECT_EQ(read_text(folder / "w.sill").size() + 1, before.size()) << "nothing of the longer text is left";
   record.name = "a name that is longer than it was";
   ASSERT_TRUE(write_coarray_record(source, record).ok());
-  EXPECT_EQ(read_coarray_record(folder / "w").value()->name, record.name);
+  EXPECT_EQ(read_coarray_records(folder / "w").value()->front().name, record.name);
+}
+
+CoarrayRecord at(const char* name, std::uint64_t offset) {
+  return {"program", "", name, "", 4096, 1, 2, CoarrayRecord::State::fresh, offset};
+}
+
+TEST(Sidecar, SaysWhichCoarraysOfAnImageAFileHolds) {
+  const Folder folder;
+  Source source = open_source(folder / "w");
+  Sidecar sidecar = two_ranks;
+  for (const CoarrayRecord& record : {at("a", 0), at("b", 4096)}) {
+    sidecar.coarray = record;
+    ASSERT_TRUE(write_sidecar(source, sidecar, 0640).ok());
+    source.answer_for_creation(false);
+  }
+  CoarrayRecord kept = at("a", 0);
+  kept.state = CoarrayRecord::State::kept;
+  ASSERT_TRUE(write_coarray_record(source, kept).ok());
+  const auto both = read_coarray_records(folder / "w").value().value();
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(to_json(both[0]), to_json(kept));
+  EXPECT_EQ(to_json(both[1]), to_json(at("b", 4096)));
+  EXPECT_EQ(fs::status(folder / "w.sill").permissions(), fs::perms(0640));
+  ASSERT_TRUE(give_up_coarray(source, kept).ok());
+  EXPECT_EQ(read_coarray_records(folder / "w").value()->front().name, "b") << "in its place, the file stays";
+  ASSERT_TRUE(give_up_coarray(source, at("b", 4096)).ok());
+  EXPECT_TRUE(fs::is_empty(folder.path())) << "the last one takes the file along";
 }
 
 TEST(Sidecar, ARecordThatIsWrittenInPartIsAnErrorOfSpace) {
@@ -270,7 +297,7 @@ TEST(Sidecar, OfAnythingElseHasNoRecord) {
   const Folder folder;
   const Source source = open_source(folder / "w");
   ASSERT_TRUE(write_sidecar(source, two_ranks, 0600).ok());
-  EXPECT_EQ(read_coarray_record(folder / "w").status().cause(), Cause::bad_file);
+  EXPECT_EQ(read_coarray_records(folder / "w").status().cause(), Cause::bad_file);
   EXPECT_EQ(write_coarray_record(source, {}).cause(), Cause::bad_file);
 }
 

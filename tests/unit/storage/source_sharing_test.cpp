@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "storage/file_lock.hpp"
 #include "storage/source.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/program.hpp"
@@ -45,6 +46,26 @@ Source open_to_read(const std::string& path) {
   auto source = Source::open({.path = path, .striping_factor = {}, .striping_unit = {}, .readonly = true});
   if (!source.ok()) throw std::runtime_error(source.status().message());
   return std::move(source).value();
+}
+
+TEST(SourceLock, KeepsOtherProcessesOff) {
+  const Folder folder;
+  const SourceConfig config{
+      .path = folder / "w", .striping_factor = {}, .striping_unit = {}, .readonly = false, .one_process = true};
+  {
+    const auto first = Source::open(config);
+    const auto second = Source::open(config);
+    EXPECT_TRUE(first.ok() && second.ok()) << second.status().message();
+    // What another process does: its byte is another one.
+    const Source other = open_source(folder / "w");
+    EXPECT_EQ(set_lock(other.fd(), F_WRLCK, process_bytes, process_count), EAGAIN);
+    EXPECT_EQ(set_lock(other.fd(), F_RDLCK, process_bytes, 1), 0);
+    const Status status = Source::open(config).status();
+    EXPECT_EQ(status.cause(), Cause::in_use);
+    EXPECT_NE(status.message().find("another job has it open"), std::string::npos) << status.message();
+  }
+  const Source other = open_source(folder / "w");
+  EXPECT_EQ(set_lock(other.fd(), F_WRLCK, process_bytes, process_count), 0) << "closed, they have given it back";
 }
 
 TEST(SourceLock, IsSharedByThoseThatOnlyRead) {

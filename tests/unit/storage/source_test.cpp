@@ -521,5 +521,15 @@ TEST_F(SourceDevice, IsRefusedWhileMounted) {
   EXPECT_NE(status.message().find(device_->path()), std::string::npos) << status.message();
 }
 
+TEST(Source, ClearsBytesButNotBeyondItsEnd) {
+  const Folder folder;
+  write_text(folder / "w", std::string(3 * 4096, 'k'));
+  const Source source = open_source(folder / "w");
+  ASSERT_TRUE(source.clear(4096, 1 << 20).ok());
+  EXPECT_EQ(read_text(folder / "w"), std::string(4096, 'k') + std::string(2 * 4096, '\0'));
+  EXPECT_TRUE(source.clear(1 << 20, 4096).ok());
+  EXPECT_EQ(fs::file_size(folder / "w"), 3 * 4096u);
+}
+
 }  // namespace
 }  // namespace sill::storage
