@@ -25,8 +25,14 @@ Status forget_file(Coarray& coarray) {
   coarray.kept = false;
   window.hints().discard = true;
   window.hints().unlink = false;
-  const bool leads = window.placements()[static_cast<std::size_t>(window.rank())].leader == window.rank();
-  return leads ? storage::give_up_coarray(window.own_segment()->source(), *window.hints().coarray) : Status();
+  storage::Source& source = window.own_segment()->source();
+  CoarrayRecord record = *window.hints().coarray;
+  if (window.placements()[static_cast<std::size_t>(window.rank())].leader == window.rank())
+    return storage::give_up_coarray(source, record);
+  // One file for all images: until the first one deletes it, in the next sync at the latest, it means nothing.
+  record.state = CoarrayRecord::State::fresh;
+  const Status status = storage::write_coarray_record(source, record);
+  return status.cause() == Cause::no_such_file ? Status() : status;
 }
 
 namespace {

@@ -12,7 +12,7 @@ bool keeping();
 // Makes this image's part of all kept coarrays durable. Local; the first error, after all have been tried.
 Status keep_own();
 
-// The coarray is kept no longer: it goes on as memory, its file is deleted. Local.
+// The coarray is kept no longer: it goes on as memory, and what is on storage won't be taken by another run. Local.
 Status forget_file(Coarray& coarray);
 
 }  // namespace sill::coarray

@@ -1,4 +1,5 @@
 // sync all and sync images: after libcaf has synchronized the images, kept coarrays are made durable.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -66,12 +67,37 @@ Result<bool> all_sync_now() {
   return now != 0;
 }
 
+// What one image has given up of a file that all share, all give up: it is whole or nothing. Collective.
+Status give_up_together() {
+  if (options().value().sharing != Sharing::images) return {};
+  std::vector<Coarray*> shared = coarrays();
+  std::erase_if(shared, [](const Coarray* coarray) {
+    const auto& record = coarray->window().hints().coarray;
+    return !record || record->image > 0 || coarray->window().comm()->size != team().own->size;
+  });
+  std::vector<int> mine(shared.size());
+  std::ranges::transform(shared, mine.begin(), [](const Coarray* coarray) { return coarray->kept ? 1 : 0; });
+  std::vector<int> all = mine;
+  const int code =
+      below().Allreduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_INT, MPI_MIN, team().own->comm);
+  Status first = mpi::from_code(code, "MPI_Allreduce");
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    if (!first.ok() || mine[i] == all[i]) continue;
+    log(team().own->rank == 0 ? LogLevel::warn : LogLevel::info,
+        "coarrays: '" + shared[i]->name() + "' is not kept: other images have allocatable components in it");
+    first = forget_file(*shared[i]);
+  }
+  return mpi::agree(team().own->comm, first);
+}
+
 Status make_durable() {
   const auto now = all_sync_now();
   if (!now.ok()) return now.status();
   if (!now.value()) return {};
   const MPI_Comm comm = team().own->comm;
-  Status status = mpi::agree(comm, sync_kept());
+  Status status = give_up_together();
+  if (!status.ok()) return status;
+  status = mpi::agree(comm, sync_kept());
   if (!status.ok()) return status;
   return mpi::agree(comm, mark_kept(team().own->size));
 }

@@ -1,4 +1,5 @@
-! A coarray whose allocatable component only image 2 has, beside one that all have whole.
+! A coarray whose allocatable component only image 2 has, beside one that all have whole. `coarray_uneven early`: killed
+! behind a sync; `late`: before the first one that follows on the component.
 module uneven
   implicit none
   type holder
@@ -12,11 +13,16 @@ program coarray_uneven
   implicit none
   type(holder) :: lone[*]
   integer :: whole(100)[*]
+  character(len=5) :: mode
 
+  call get_command_argument(1, mode)
+  if (mode == "late") sync all
   if (this_image() == 2) allocate (lone%values(10))
+  if (this_image() == 2 .and. mode == "late") error stop "killed"
   lone%number = this_image()
   whole = this_image()
   sync all
   if (lone[2]%number /= 2 .or. whole(7)[1] /= 1) error stop "a value was lost"
+  if (mode == "early") error stop "killed"
   sync all
 end program

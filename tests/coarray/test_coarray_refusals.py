@@ -12,6 +12,7 @@ import disks
 import pytest
 from coarray_support import passed, refused
 from launching import program
+from sill import sidecar
 
 
 def test_another_number_of_images_is_refused(run, kept):
@@ -72,13 +73,35 @@ def test_a_shared_file_means_nothing_before_all_images_have_synced_it(run, kept,
     assert state == "fresh"
 
 
-@pytest.mark.parametrize("shared", ["false", "images"])
+def names_kept(folder) -> set[str]:
+    """The coarrays of which the next run would take something."""
+    files = sidecar.window_files(folder)
+    coarrays = [coarray for file in files for coarray in file.coarrays or [file.coarray]]
+    return {coarray.name for coarray in coarrays if coarray.state != "fresh"}
+
+
+@pytest.mark.parametrize("shared", ["false", "images", "true"])
 def test_what_one_image_gives_up_is_given_up_by_all(run, kept, shared):
     """They end together, whatever each of them found out alone, and the next run begins anew."""
     for _ in range(2):
         outcome = passed(run("coarray_uneven", 3, PCAF_SHAREDFILE=shared))
         assert "'lone' is not kept" in outcome.err, outcome.text()
-        assert {path.name.split(".")[0] for path in kept.iterdir()} == {"OpenCoarrays_whole"}
+        assert names_kept(kept) == {"whole"}
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_what_one_image_gave_up_before_a_kill_is_not_restored(run, kept, when):
+    refused(run(["coarray_uneven", when], 3, PCAF_SHAREDFILE="images"))
+    assert names_kept(kept) == {"whole"}
+    passed(run("coarray_uneven", 3, PCAF_SHAREDFILE="images"))
+
+
+@pytest.mark.parametrize("shared", ["false", "true"])
+def test_what_one_image_gave_up_before_a_kill_is_refused(run, kept, shared):
+    """Where images have files of their own, those of the others are still there."""
+    refused(run(["coarray_uneven", "early"], 3, PCAF_SHAREDFILE=shared))
+    refused(run("coarray_uneven", 3, PCAF_SHAREDFILE=shared), "lone", "is missing, but other images")
+    passed(run("coarray_uneven", 3, PCAF_SHAREDFILE=shared, PCAF_VOLATILE="lone"))
 
 
 def test_a_full_disk_is_told_when_the_coarray_is_allocated(run, kept):
