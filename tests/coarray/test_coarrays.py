@@ -53,6 +53,11 @@ def test_on_nodes(mpi, caf, launcher, nodes, kept):
         assert found == {f"OpenCoarrays_of_program.{2 * node + 1}", f"OpenCoarrays_of_program.{2 * node + 2}"}
 
 
+@pytest.mark.parametrize("shared", ["false", "true"])
+def test_many_coarrays_have_few_descriptors(run, shared):
+    passed(run("coarray_descriptors", 4, PCAF_SHAREDFILE=shared))
+
+
 @pytest.mark.parametrize("images", [1, 2, 4])
 def test_all_types_come_back(run, kept, images):
     passed(run(["coarray_types", "fill"], images))
