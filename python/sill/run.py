@@ -86,7 +86,7 @@ def make_store(store: str) -> None:
             raise SillError(f"{part}: a link to {os.readlink(part)}, which isn't there; make that, or remove the link")
     try:
         os.makedirs(folder, exist_ok=True)
-        if not os.access(folder, os.W_OK | os.X_OK):
+        if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         why = "not a folder" if isinstance(error, FileExistsError) else error.strerror
