@@ -82,7 +82,7 @@ def test_no_permission(mpi, launcher, scratch):
         reachable = subprocess.run([*prefix, "test", "-x", mpi.mpiexec], timeout=20).returncode == 0
         if not reachable:
             pytest.skip(f"{mpi.mpiexec} can't be reached by nobody")
-        # The checkout may be closed to others, the scratch folder isn't.
+        # The checkout may be closed to others, the scratch folder isn't. Launchers fail in a folder that is.
         for original in (program(mpi, "err_alloc"), library(mpi)):
             copied[original.name] = Path(shutil.copy(original, scratch))
     try:
@@ -91,7 +91,7 @@ def test_no_permission(mpi, launcher, scratch):
             if copied:
                 words = ["/usr/bin/env", f"LD_PRELOAD={copied[library(mpi).name]}", *words]
             env = {"HOME": str(scratch), "TMPDIR": str(scratch)}
-            outcome = launcher.run(mpi, words, 2, env=env, prefix=prefix, linked=bool(copied), timeout=60)
+            outcome = launcher.run(mpi, words, 2, env=env, prefix=prefix, linked=bool(copied), timeout=60, cwd=scratch)
             assert outcome.code == 0, outcome.text()
         assert [p.name for p in place.iterdir()] == ["theirs"]
     finally:

@@ -46,12 +46,12 @@ def test_without_permission_to_write(mpi, launcher, scratch):
         prefix, linked = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], True
         if subprocess.run([*prefix, "test", "-x", mpi.mpiexec], timeout=20).returncode != 0:
             pytest.skip(f"{mpi.mpiexec} can't be reached by nobody")
-        # The checkout may be closed to others, the scratch folder isn't.
+        # The checkout may be closed to others, the scratch folder isn't. Launchers fail in a folder that is.
         copies = [shutil.copy(original, scratch) for original in (program(mpi, "hold"), library(mpi))]
         words = ["/usr/bin/env", f"LD_PRELOAD={copies[1]}", copies[0], *words[1:]]
     try:
         env = {"HOME": str(scratch), "TMPDIR": str(scratch)}
-        outcome = launcher.run(mpi, words, 2, env=env, prefix=prefix, linked=linked, text="go\n")
+        outcome = launcher.run(mpi, words, 2, env=env, prefix=prefix, linked=linked, text="go\n", cwd=scratch)
         assert outcome.code == 0, outcome.text()
         assert not [line for line in outcome.err.splitlines() if line.startswith("sill")], outcome.text()
         assert [path.name for path in place.iterdir()] == ["data"]

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from command_support import BUILD, EVERY_MPI, MPIS, ROOT
 
-pytestmark = pytest.mark.xdist_group("install")  # installed once, and a wheel takes a whole build
+# Installed once, and a wheel takes a whole build, which is long on a busy machine without ccache.
+pytestmark = [pytest.mark.xdist_group("install"), pytest.mark.timeout(1800)]
 
 PROGRAM = """
 #include <sill/sill.h>
@@ -93,7 +94,7 @@ def run(*command, env=None, **more):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=600,
+        timeout=1700,
         **more,
     )
     assert result.returncode == 0, result.stdout
