@@ -54,15 +54,17 @@ struct Descriptor {
 
 // One entry per dimension; `count` 0 stands for a triplet.
 struct VectorSubscript {
+  struct Vector {
+    void* values;
+    int kind;
+  };
+  struct Triplet {
+    std::ptrdiff_t lower, upper, stride;
+  };
   std::size_t count;
   union {
-    struct {
-      void* values;
-      int kind;
-    } vector;
-    struct {
-      std::ptrdiff_t lower, upper, stride;
-    } triplet;
+    Vector vector;
+    Triplet triplet;
   };
 };
 
@@ -71,28 +73,30 @@ enum class Subscript : unsigned char { none, vector, full, range, single, open_e
 
 // A chain of these leads from a coarray to a part of it.
 struct Reference {
+  struct Component {
+    std::ptrdiff_t offset;
+    std::ptrdiff_t token_offset;  // 0: neither allocatable nor a pointer
+  };
+  struct Array {
+    unsigned char mode[most_dimensions];
+    int static_type;
+    union {
+      struct {
+        std::ptrdiff_t start, end, stride;
+      } range;
+      struct {
+        void* values;
+        std::size_t count;
+        int kind;
+      } vector;
+    } dim[most_dimensions];
+  };
   Reference* next;
   int kind;
   std::size_t item_size;
   union {
-    struct {
-      std::ptrdiff_t offset;
-      std::ptrdiff_t token_offset;  // 0: neither allocatable nor a pointer
-    } component;
-    struct {
-      unsigned char mode[most_dimensions];
-      int static_type;
-      union {
-        struct {
-          std::ptrdiff_t start, end, stride;
-        } range;
-        struct {
-          void* values;
-          std::size_t count;
-          int kind;
-        } vector;
-      } dim[most_dimensions];
-    } array;
+    Component component;
+    Array array;
   };
 };
 
