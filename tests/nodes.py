@@ -39,6 +39,10 @@ class Nodes:
     def __init__(self, count: int, shared: Iterable[Path]) -> None:
         disks.need_root("ip", "nsenter", "unshare")
         assert count in (1, 2)
+        kinds = ["--pid", "--fork", "--mount", "--net", "--uts", "--ipc"]
+        allowed = subprocess.run(["unshare", *kinds, "true"], capture_output=True, text=True, timeout=PATIENCE_S)
+        if allowed.returncode != 0:
+            pytest.skip(f"no nodes can be made here: {allowed.stderr.strip()}")
         self.hosts = [f"n{number}" for number in range(count)]
         self.folder = Path(tempfile.mkdtemp(prefix="sill-nodes-"))
         self.remote_shell = self.folder / "bin" / "rsh"
@@ -66,8 +70,7 @@ class Nodes:
         ready, _, _ = select.select([self.first.stdout], [], [], PATIENCE_S)
         assert ready, "the nodes don't come up"
         line = self.first.stdout.readline()
-        if not line:
-            pytest.skip(f"no nodes can be made here: {self.first.stderr.read().strip()}")
+        assert line, self.first.stderr.read()
         return line.split()
 
     def end(self) -> None:

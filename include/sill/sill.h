@@ -156,8 +156,9 @@ int sill_win_get_stats(MPI_Win win, sill_win_stats* stats);
  * ...). */
 int sill_store_query(const char* path, sill_store_info* info);
 
-/* Check `rule`, a value of SILL_WINDOWS, and the sill.toml that this process would read, as its windows would. Local;
- * also before MPI_Init and after MPI_Finalize, where the error code is the class (MPI_ERR_INFO_VALUE, ...). */
+/* Check the keys and values of `rule`, a value of SILL_WINDOWS, and of the sill.toml that this process would read, as
+ * its windows would; what fits together is only known with the hints of a window. Local; also before MPI_Init and after
+ * MPI_Finalize, where the error code is the class (MPI_ERR_INFO_VALUE, ...). */
 int sill_check_rule(const char* rule);
 
 /* Which ranks of `comm`, an intra-communicator, share which stores, found as by MPI_Comm_split_type: of each rank

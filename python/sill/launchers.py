@@ -137,7 +137,8 @@ def choose(family: str, library: str | None, known: list[mpis.Mpi]) -> str:
 def check_fit(launcher: str, program: programs.Program, known: list[mpis.Mpi]) -> None:
     """Refuse a launcher that is known to belong to another MPI family than a program: its ranks would be alone."""
     own = mpi_of(launcher, known)
-    if own is None:
+    # srun and others serve every MPI, wherever they lie.
+    if own is None or not os.path.basename(launcher).startswith(_PARENTS):
         return
     path = os.path.realpath(own.mpiexec or "")
     served = {mpi.family for mpi in known if mpi.mpiexec and os.path.realpath(mpi.mpiexec) == path} | {own.family}

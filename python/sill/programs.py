@@ -65,7 +65,7 @@ def behind(program: Program, arguments: Sequence[str]) -> Program:
 
 def _named(program: Program, arguments: Sequence[str], seen: set[str], depth: int) -> Iterator[tuple[str, str]]:
     """Path and interpreter of each program that may be started: those in the text of a script, then the arguments."""
-    for word in [*_script_words(program), *_shell_words(arguments)]:
+    for word in [*_script_words(program), *arguments, *_shell_words(arguments)]:
         path = shutil.which(word)
         if path is None or path in seen:
             continue

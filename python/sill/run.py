@@ -15,6 +15,8 @@ from . import launchers, libraries, mpi4py_wheel, mpis, native, programs
 from .errors import SillError
 from .signals import unwound_by_signals
 
+_GRACE_S = 10  # for a launcher that is told to end
+
 
 def command(
     program: Sequence[str],
@@ -72,7 +74,11 @@ def relay(command: Sequence[str]) -> int:
             output, _ = process.communicate()
         except BaseException:
             process.terminate()
-            process.wait()
+            try:
+                process.communicate(timeout=_GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
             raise
     print(output, end="")
     return process.returncode if process.returncode >= 0 else 128 - process.returncode

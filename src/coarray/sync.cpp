@@ -33,11 +33,15 @@ bool time_has_come() {
 
 bool always() { return options().value().sync_interval_ms == 0; }
 
-Status sync_kept() {
+// `together`: all images of the team do.
+Status sync_kept(bool together) {
   Status first;
   for (Coarray* coarray : coarrays()) {
     if (!coarray->kept) continue;
     const Status status = coarray->window().sync_own();
+    // The first image has given it up, and all will in the next sync of all.
+    const bool shared = coarray->window().hints().coarray->image == 0;
+    if (!together && shared && status.cause() == Cause::no_such_file) continue;
     if (first.ok()) first = status;
   }
   last_sync = Clock::now();
@@ -97,7 +101,7 @@ Status make_durable() {
   const MPI_Comm comm = team().own->comm;
   Status status = give_up_together();
   if (!status.ok()) return status;
-  status = mpi::agree(comm, sync_kept());
+  status = mpi::agree(comm, sync_kept(true));
   if (!status.ok()) return status;
   return mpi::agree(comm, mark_kept(team().own->size));
 }
@@ -177,7 +181,7 @@ void give_sync(const Status& status, int* stat, bool alone) {
 void keep_from_now_on() { switched_on = true; }
 
 Status keep_own() {
-  const Status status = sync_kept();
+  const Status status = sync_kept(false);
   return status.ok() ? mark_kept(1) : status;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Ranks of other worlds (MPI_COMM_WORLDs), which a communicator can have since MPI_Comm_spawn, accept, connect or join.
-// They may run without Sill, and would not come to a collective call that Sill makes.
+// Ranks of other worlds (MPI_COMM_WORLDs), which a communicator can have since MPI_Comm_spawn, accept, connect or join,
+// and by MPI_Intercomm_create with a leader that has met them. They may run without Sill, and would not come to a
+// collective call that Sill makes.
 #include <mpi.h>
 
 namespace sill::mpi {

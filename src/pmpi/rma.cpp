@@ -23,8 +23,8 @@ constexpr bool can_write(std::string_view symbol) {
 
 inline int refuse_to_write(MPI_Win win, window::Window& window, const char* symbol) {
   return mpi::raise_on_window(
-      win, {Cause::read_only, std::string(symbol) + ": window " + window.name() + " on " + window.hints().filename +
-                                  " is only read (storage_alloc_readonly)"});
+      win, {Cause::read_only, std::string(symbol) + ": window " + window.name() + " on " +
+                                  window.store_path().value_or("storage") + " is only read (storage_alloc_readonly)"});
 }
 
 }  // namespace sill::pmpi

@@ -40,6 +40,7 @@ std::string next_world() {
 
 // What stands before each program; empty if one of them can't be helped. At the root.
 std::vector<std::string> words_before(std::vector<Program>& programs, bool all_with_sill) {
+  if (programs.empty()) return {};
   for (Program& program : programs) {
     program.start = sill::preloadable_command(program.command, folder_of(program.info));
     if (program.start.empty()) return {};
@@ -75,7 +76,7 @@ int spawn(std::vector<Program>& programs, int root, MPI_Comm comm, MPI_Comm* int
   std::vector<std::string> words;
   if (rank == root) {
     words = words_before(programs, all_with_sill);
-    if (words.empty())
+    if (words.empty() && !programs.empty())
       sill::log(sill::LogLevel::warn, std::string("MPI_Comm_spawn: ") + programs.front().command +
                                           " can't be given Sill (docs/spawn.md): its windows stay in memory");
   }
@@ -141,6 +142,12 @@ int on_Comm_join(Next next, Args... args) {
   return meet(next, args...);
 }
 
+// Its leaders alone may know where the remote group comes from.
+template <class Next, class... Args>
+int on_Intercomm_create(Next next, Args... args) {
+  return meet(next, args...);
+}
+
 }  // namespace
 
 SILL_ENTRY(Comm_spawn,
@@ -156,3 +163,7 @@ SILL_ENTRY(Comm_accept, (const char* port, MPI_Info info, int root, MPI_Comm com
 SILL_ENTRY(Comm_connect, (const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm),
            (next, port, info, root, comm, newcomm))
 SILL_ENTRY(Comm_join, (int fd, MPI_Comm* intercomm), (next, fd, intercomm))
+SILL_ENTRY(Intercomm_create,
+           (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
+            MPI_Comm* newintercomm),
+           (next, local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm))

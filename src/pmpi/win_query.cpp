@@ -83,6 +83,7 @@ Status change_hints(Window& window, MPI_Info info) {
       return {sill::Cause::hints_differ,
               "MPI_Win_set_info: storage_alloc_unlink and storage_alloc_discard must be the same on all ranks"};
   hints.unlink = mine.unlink;
+  if (auto* own = window.own_segment()) own->expect_name(!mine.unlink);
   hints.discard = mine.discard;
   const bool advise = hints.access_style != changed.value().access_style;
   hints.access_style = changed.value().access_style;

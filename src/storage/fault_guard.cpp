@@ -6,10 +6,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <mutex>
 #include <utility>
 
@@ -77,9 +79,17 @@ SigactionCall real_sigaction() {
   return call ? call : &::sigaction;
 }
 
-void put(const char* text) {
+// In one piece, as far as it goes: what comes in several a launcher may tear apart.
+void put(std::initializer_list<const char*> texts) {
+  char line[2048];
+  std::size_t length = 0;
+  for (const char* text : texts) {
+    const std::size_t more = std::min(std::strlen(text), sizeof line - length);
+    std::memcpy(line + length, text, more);
+    length += more;
+  }
   // Nothing can be done about a standard error that can't be written while the program ends.
-  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+  if (::write(STDERR_FILENO, line, length) < 0) return;
 }
 
 const char* reason_for(int number, const char* path) {
@@ -100,13 +110,8 @@ void end_by_default(int number) {
 }
 
 void say_and_end(int number) {
-  put("sill: error: window ");
-  put(pending_window);
-  put(" on ");
-  put(pending_path);
-  put(": ");
-  put(reason_for(number, pending_path));
-  put("; the program ends\n");
+  put({"sill: error: window ", pending_window, " on ", pending_path, ": ", reason_for(number, pending_path),
+       "; the program ends\n"});
   end_by_default(number);
 }
 
@@ -165,6 +170,7 @@ struct FaultHandler {
   // Both with guards_mutex held.
   static void install(int number) {
     Guarded& signal = guarded(number);
+    const ActionTurn turn;
     if (signal.installed.load()) return;
     struct sigaction ours = {};
     ours.sa_sigaction = &FaultHandler::handle;
@@ -221,8 +227,9 @@ FaultGuard::~FaultGuard() {
 }
 
 bool guarded_sigaction(int number, const struct sigaction* action, struct sigaction* old_action) {
-  if ((number != SIGBUS && number != SIGSEGV) || !guarded(number).installed.load()) return false;
+  if (number != SIGBUS && number != SIGSEGV) return false;
   const ActionTurn turn;
+  if (!guarded(number).installed.load()) return false;
   struct sigaction& program_action = guarded(number).program_action;
   const struct sigaction before = program_action;
   if (action) program_action = *action;

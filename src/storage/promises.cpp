@@ -119,13 +119,15 @@ class Record {
 
   // The last one to leave takes the file along. The own number is given up first, for two may leave at the same time.
   void leave() {
-    if (!is_open()) return;
+    // A child of fork() has the number in common with its parent, whose it is.
+    if (!is_open() || ::getpid() != pid_) return;
     write(0);
     set_lock(fd_, F_UNLCK, place(slot_), 1);
     if (set_lock(fd_, F_WRLCK, 0, 0) == 0) ::shm_unlink(name_.c_str());
   }
 
   std::string name_;
+  const pid_t pid_ = ::getpid();
   int fd_ = -1;
   int slot_ = -1;
 };

@@ -78,6 +78,10 @@ Status undone(storage::Source& source, const Status& why) {
 // The part of a memory that lies on storage, at its place in the region.
 Status attach_memory(Memory& memory, storage::Source source, const Placement& placement, const NameFields& fields) {
   if (Status status = make_room(source, placement, memory.hints.reserve); !status.ok()) return undone(source, status);
+  if (!source.striping_applied()) {
+    memory.hints.striping_factor.reset();
+    memory.hints.striping_unit.reset();
+  }
   const StoredSegment::Extent extent{memory.region.data() + placement.shift + placement.storage_begin,
                                      placement.storage_length, placement.file_offset, placement.staged,
                                      source.size_at_open() > placement.file_offset};

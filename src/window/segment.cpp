@@ -32,7 +32,7 @@ storage::Usage usage_of(const WindowHints& hints, const Pages& pages) {
 
 Status StoredSegment::attach(const WindowHints& hints, bool own, const std::string& window_name) {
   own_ = own;
-  name_matters_ = !hints.unlink;
+  expect_name(!hints.unlink);
   if (extent_.staged && own) return storage::read_in(source_, extent_.offset, extent_.address, extent_.length);
   Status status;
   if (!extent_.staged) {

@@ -45,6 +45,8 @@ class StoredSegment {
   // extent is this process's own and its file is deleted, replaced or cut by now.
   Status sync(const std::byte* begin, const std::byte* end, SyncCounts* counts);
   Status sync(SyncCounts* counts) { return sync(extent_.address, extent_.address + extent_.length, counts); }
+  // Whether a sync is an error if the file has another name, or none: not where it is deleted at the end anyway.
+  void expect_name(bool expected) { name_matters_ = expected; }
   // Passes a changed access_style on; ends the watching.
   Status advise(const WindowHints& hints);
   // Has the mapping watched as the hints want it: it learns how it is accessed if the `node_bytes` of storage that the
@@ -70,7 +72,7 @@ class StoredSegment {
   storage::Source source_;
   Extent extent_;
   bool own_ = false;
-  bool name_matters_ = true;  // the file isn't deleted at the end
+  std::atomic<bool> name_matters_ = true;  // the file isn't deleted at the end
   storage::FaultGuard guard_;
   std::mutex watch_mutex_;                  // a sync on one thread may go on while another changes the access style
   std::optional<storage::Source> watched_;  // a neighbour's source, as long as it is watched

@@ -60,7 +60,12 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
   if (!opened.ok()) return opened.status();
   stores.opened_ = std::move(opened).value();
   const auto failed = [](const Opened& store) { return store.cause != Cause::ok; };
-  status = std::ranges::any_of(stores.opened_, failed) ? mpi::agree(own.comm, status) : stores.tell_apart(own);
+  // As long as nothing is proven, the lowest rank of each node undoes what that node's ranks have done.
+  const auto doubtful = seen_from_several_nodes(stores.opened_, own.node_of);
+  for (int rank = 0; rank < own.size; ++rank)
+    if (doubtful[rank]) stores.opened_[rank].proven = own.node_of[rank] + 1;
+  status =
+      std::ranges::any_of(stores.opened_, failed) ? mpi::agree(own.comm, status) : stores.tell_apart(own, doubtful);
   if (stores.mine_) stores.mine_->answer_for_creation(answers_for_creation(own.rank, stores.opened_));
   if (!status.ok()) {
     stores.undo();
@@ -74,13 +79,9 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
   return stores;
 }
 
-Status Stores::tell_apart(const mpi::OwnComm& own) {
-  const auto doubtful = seen_from_several_nodes(opened_, own.node_of);
+Status Stores::tell_apart(const mpi::OwnComm& own, const std::vector<bool>& doubtful) {
   if (std::ranges::find(doubtful, true) == doubtful.end()) return {};
   const std::optional<std::string> folder = doubtful[own.rank] ? std::optional(mine_->folder()) : std::nullopt;
-  // Should the proof fail, the lowest rank of each node undoes what that node's ranks have done.
-  for (int rank = 0; rank < own.size; ++rank)
-    if (doubtful[rank]) opened_[rank].proven = own.node_of[rank] + 1;
   const auto division = topology::divide(own.comm, folder, SplitMethod::automatic);
   if (!division.ok()) return division.status();
   const auto places = mpi::gather_records(own, division.value().place);

@@ -33,7 +33,7 @@ class Stores {
 
  private:
   // Ranks of several nodes whose files have one name and one number have one file only if that is proven. Collective.
-  Status tell_apart(const mpi::OwnComm& own);
+  Status tell_apart(const mpi::OwnComm& own, const std::vector<bool>& doubtful);
 
   std::optional<storage::Source> mine_;
   std::vector<Opened> opened_;

@@ -236,7 +236,7 @@ def test_the_last_sync_fails_at_the_end_of_mpi(mpi, launcher, compile_c, what):
     assert outcome.code == 0, outcome.text()
     outcome = launcher.run(mpi, ["unsynced", what, "fatal"], 2, before=before)
     assert outcome.code not in (0, None), outcome.text()
-    if mpi.name != "ompi4":  # which loses the text at times
+    if mpi.kind != "ompi4":  # which loses the text at times
         assert "Input/output error" in outcome.out + outcome.err, outcome.text()
 
 

@@ -55,6 +55,13 @@ def test_the_remote_shell_leads_to_the_node_without_the_environment(nodes):
     assert says(made, 0, f"{made.remote_shell} elsewhere true || echo $?") == "255"
 
 
+def is_alive(pid: int) -> bool:
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())  # empty of who has ended and isn't waited for
+    except OSError:
+        return False
+
+
 def test_nodes_end_with_whoever_made_them(nodes):
     nodes(1)  # skips where there are none
     with Job([sys.executable, "-c", FOREVER, str(ROOT / "tests"), str(ROOT / "python")], dict(os.environ)) as job:
@@ -63,7 +70,7 @@ def test_nodes_end_with_whoever_made_them(nodes):
         assert len(pids) == 2, job.process.stderr.read()
         os.kill(job.process.pid, signal.SIGKILL)
         deadline = time.monotonic() + TIMEOUT_S
-        while left := [pid for pid in pids if Path(f"/proc/{pid}/cmdline").exists()]:
+        while left := [pid for pid in pids if is_alive(pid)]:
             assert time.monotonic() < deadline, f"{left} are still there"
             threading.Event().wait(PAUSE_S)
 

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from command_support import BUILD, EVERY_MPI, MPIS, ROOT
 
-# Installed once, and a wheel takes a whole build, which is long on a busy machine without ccache.
-pytestmark = [pytest.mark.xdist_group("install"), pytest.mark.timeout(1800)]
+# Installed once.
+pytestmark = pytest.mark.xdist_group("install")
+# A wheel takes a whole build, which is long on a busy machine without ccache.
+WHEEL_TIMEOUT_S = 1700
 
 PROGRAM = """
 #include <sill/sill.h>
@@ -86,7 +88,7 @@ target_link_libraries(behind PRIVATE MPI::MPI_Fortran sill::sill)
 """
 
 
-def run(*command, env=None, **more):
+def run(*command, env=None, timeout=600, **more):
     result = subprocess.run(
         command,
         env=env,
@@ -94,7 +96,7 @@ def run(*command, env=None, **more):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=1700,
+        timeout=timeout,
         **more,
     )
     assert result.returncode == 0, result.stdout
@@ -214,10 +216,24 @@ def wheel(tmp_path_factory) -> Path:
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
     # Not optimised: what is in the wheel is looked at, not how fast it is.
     quick = "--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0"
-    run(sys.executable, "-m", "pip", "wheel", *options, quick, "-w", folder, ROOT, env=env, cwd=folder)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        *options,
+        quick,
+        "-w",
+        folder,
+        ROOT,
+        env=env,
+        cwd=folder,
+        timeout=WHEEL_TIMEOUT_S,
+    )
     return next(folder.glob("*.whl"))
 
 
+@pytest.mark.timeout(WHEEL_TIMEOUT_S + 100)
 def test_the_wheel_has_command_libraries_and_table(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     for family in {mpi.family for mpi in MPIS}:
@@ -228,6 +244,7 @@ def test_the_wheel_has_command_libraries_and_table(wheel):
     assert "-py3-none-linux" in wheel.name
 
 
+@pytest.mark.timeout(WHEEL_TIMEOUT_S + 100)
 def test_the_command_works_from_the_wheel_alone(wheel, tmp_path):
     """In a fresh environment far from the checkout; typer and rich are borrowed, so that no network is needed."""
     venv.create(tmp_path / "v", with_pip=False, symlinks=True)

@@ -185,6 +185,7 @@ def test_preload_without_a_program_follows_the_launcher_on_path(mpi, sill, stand
 
 WRAPPERS = (
     "env A=1 {p} 0",
+    "env '{folder}/a link'",
     "timeout -k 5 10 {p}",
     "nice -n 1 taskset -c 0 {p}",
     "bash -c 'ulimit -v unlimited; exec {p} 0 \"a b\"'",
@@ -205,6 +206,7 @@ def wrapped(mpi_program, tmp_path_factory):
         executable(folder / "script.sh", f"#!/bin/sh\n# it's here\nset -e\nexport A='b\nc'\nexec {program} 0 \"$@\"\n")
         executable(folder / "outer.sh", f'#!/usr/bin/env bash\nif true; then {folder}/script.sh "$@"; fi\n')
         executable(folder / "affinity.sh", '#!/bin/sh\nexec taskset -c 0 "$@"\n')
+        (folder / "a link").symlink_to(program)
         executable(folder / "without-first-line", 'exec "$@"\n')
         return shlex.split(wrapper.format(p=program, folder=folder))
 
@@ -236,17 +238,24 @@ def test_a_python_behind_a_wrapper_is_one():
     assert (found.path, found.python) == (sys.executable, programs.find(sys.executable).python)
 
 
+def one_of_two_families():
+    found = [[mpi for mpi in MPIS if mpi.family == family][:1] for family in ("mpich", "ompi")]
+    if not all(found):
+        pytest.skip("there is no MPICH here, or no Open MPI")
+    return [mpi for [mpi] in found]
+
+
 def test_where_nothing_or_two_families_are_named_the_wrapper_stays(mpi_program):
     shell = programs.find("sh")
     assert programs.behind(shell, ["-c", "exec $PROGRAM"]) is shell
-    one, other = (mpi_program(next(mpi for mpi in MPIS if mpi.family == family)) for family in ("mpich", "ompi"))
+    one, other = (mpi_program(mpi) for mpi in one_of_two_families())
     assert programs.behind(shell, ["-c", f"{one} && {other}"]) is shell
     python = programs.find(sys.executable)
     assert programs.behind(python, [str(one)]) is python
 
 
 def test_a_launcher_of_another_mpi_is_refused_before_anything_starts(sill_run, mpi_program, stand_ins):
-    program, other = (next(mpi for mpi in MPIS if mpi.family == family) for family in ("mpich", "ompi"))
+    program, other = one_of_two_families()
     for words in ([mpi_program(program)], ["timeout", "9", mpi_program(program)]):
         result = sill_run("-n", 2, "--mpiexec", other.mpiexec, "--", *words)
         assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +14,8 @@ import pytest
 from launching import BUILD, ROOT
 
 BUILDS = {"plain": BUILD, "sanitized": Path(os.environ.get("SILL_SANITIZED", ROOT / "build-sanitized"))}
-TIMEOUT_S = 540  # for a machine that is busy; below pytest's own
+TIMEOUT_S = 540  # for all runs on a machine that is busy; below pytest's own
+CHILD = "  DISABLED_Child"  # what tests start as another process
 
 pytestmark = pytest.mark.quick
 
@@ -23,12 +25,11 @@ def executable(kind: str) -> Path:
 
 
 def names_in(listing: str) -> list[str]:
-    """Full test names from --gtest_list_tests: a suite per line, its tests indented below, remarks behind '#'. Disabled
-    ones are no tests, but what tests start as another process."""
+    """Full test names from --gtest_list_tests: a suite per line, its tests indented below, remarks behind '#'."""
     names, suite = [], ""
     for line in listing.splitlines():
         text = line.split("#")[0].rstrip()
-        if text.startswith("  DISABLED_"):
+        if text.startswith(CHILD):
             continue
         if text.startswith(" "):
             names.append(suite + text.strip())
@@ -50,6 +51,7 @@ def run(program: Path, report: Path) -> tuple[dict[str, ElementTree.Element], di
     """The test cases by full name; and of those that ended the program, what it wrote. All run at once, and again
     without the one at which the program ended."""
     crashed: dict[str, str] = {}
+    deadline = time.monotonic() + TIMEOUT_S
     while True:
         done = subprocess.run(
             [program, f"--gtest_filter=*-{':'.join(crashed)}", f"--gtest_output=xml:{report}"],
@@ -57,7 +59,7 @@ def run(program: Path, report: Path) -> tuple[dict[str, ElementTree.Element], di
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            timeout=TIMEOUT_S,
+            timeout=max(1, deadline - time.monotonic()),
         )
         if report.exists():
             cases = ElementTree.parse(report).iter("testcase")
@@ -100,6 +102,7 @@ def test_unit(kind: str, name: str, reports: Path) -> None:
         raise outcome
     cases, crashed = outcome
     assert name not in crashed, crashed[name]
+    assert name in cases, f"{name} didn't run"
     case = cases[name]
     failures = [failure.text or "" for failure in case.iter("failure")]
     assert not failures, "\n".join(failures)

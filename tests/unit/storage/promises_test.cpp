@@ -66,7 +66,7 @@ TEST_F(Promises, OfOtherProcessesCountAsLongAsTheseLive) {
       const ssize_t length = ::readlink("/proc/self/exe", program, sizeof program - 1);
       if (length <= 0 || ::dup2(ready[1], STDOUT_FILENO) < 0) ::_exit(9);
       ::execl(program, program, "--gtest_also_run_disabled_tests",
-              "--gtest_filter=PromisesOther.DISABLED_WaitsToBeKilled", static_cast<char*>(nullptr));
+              "--gtest_filter=PromisesOther.DISABLED_ChildWaitsToBeKilled", static_cast<char*>(nullptr));
       ::_exit(9);
     }
     ::close(ready[1]);
@@ -82,7 +82,7 @@ TEST_F(Promises, OfOtherProcessesCountAsLongAsTheseLive) {
 }
 
 // The other process of the test above.
-TEST(PromisesOther, DISABLED_WaitsToBeKilled) {
+TEST(PromisesOther, DISABLED_ChildWaitsToBeKilled) {
   const Promise other(4 * mib);
   if (::write(STDOUT_FILENO, "promised\n", 9) != 9) ::_exit(9);
   for (;;) ::pause();
