@@ -163,7 +163,7 @@ TEST(SourceOpen, RefusesAReadOnlyMount) {
 TEST(SourceOpen, RacingRanksGetOneFileThatOneCreated) {
   const Folder folder;
   for (int round = 0; round < 20; ++round) {
-    const std::string path = folder / ("w" + std::to_string(round));
+    const std::string path = (folder / "w").append(std::to_string(round));
     std::atomic<int> created = 0;
     std::barrier start(4);
     std::vector<std::thread> ranks;
