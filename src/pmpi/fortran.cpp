@@ -14,7 +14,7 @@ using Fint = int;  // the ABI leaves Fortran to the compiler; every known one ha
 constexpr const char* converter = "MPI_Win_fromint";
 #else
 using Fint = MPI_Fint;
-constexpr const char* converter = "MPI_Win_f2c";
+[[maybe_unused]] constexpr const char* converter = "MPI_Win_f2c";  // MPICH has a macro
 #endif
 
 using FortranCall = void (*)(Fint* win, Fint* keyval, MPI_Aint* value, Fint* flag, Fint* ierror);
