@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
 import sys
@@ -13,9 +15,6 @@ from . import launchers, libraries, mpis, run, topo_view
 from .errors import SillError
 from .terminal import print_table
 from .topology import Topology
-
-# Without an installation of which anything is known, the loader is asked for the library by its name.
-_SONAMES = {"mpich": "libmpi.so.12", "ompi": "libmpi.so.40", "mpiabi": "libmpi_abi.so.0"}
 
 
 def ranks_command(options: Sequence[str], ranks: int | None, mpiexec: str | None) -> list[str]:
@@ -31,7 +30,7 @@ def ranks_command(options: Sequence[str], ranks: int | None, mpiexec: str | None
         same = [m for m in known if m.family in there and m.mpiexec and mpi.mpiexec and _same(m.mpiexec, mpi.mpiexec)]
         mpi, family = (same[0], same[0].family) if same else (mpi, family)
     settings = run.program_environment(family, None, None, os.environ)
-    settings["LD_PRELOAD"] += f":{mpi.library if mpi else _SONAMES[family]}"
+    settings["LD_PRELOAD"] += f":{mpi.library if mpi else _library_by_name(family)}"
     if (folder := Path(__file__).resolve().parents[1]) == mpis.CHECKOUT / "python":
         # Each rank's Python has to find this very package, which is not installed.
         settings["PYTHONPATH"] = ":".join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
@@ -82,6 +81,19 @@ def _family_of(words: Sequence[str]) -> str:
     if family is None:
         raise SillError("the launcher doesn't tell its MPI's family: name the MPI's own mpiexec with --mpiexec")
     return family
+
+
+def _library_by_name(family: str) -> str:
+    """For a family of which no installation is known: the name under which the loader finds a library."""
+    names = [name for name, of in mpis.SONAMES.items() if of == family]
+    for name in names:
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(name)
+            return name
+    raise SillError(
+        f"no MPI of the {family} family found, and the loader finds no {' or '.join(names)}: load the MPI's module, or "
+        "name the folder of the library in LD_LIBRARY_PATH"
+    )
 
 
 def _same(one: str, other: str) -> bool:

@@ -12,7 +12,7 @@ import disks
 import pytest
 from bench_support import executable
 from command_support import BUILD, EVERY_MPI, MPIS, SAYING_LAUNCHER, launcher, run_job
-from sill import launchers, native, topo_draw, topo_view
+from sill import launchers, mpis, native, topo_draw, topo_view
 from sill.terminal import print_table
 from sill.topology import Cost, Directory, Group, Node, Topology
 
@@ -186,6 +186,37 @@ def test_ranks_are_known_by_what_launchers_leave():
     assert not launchers.is_rank({"HOME": "/", "SLURM_PROCID": "0"})  # a batch script has that one, too
     for name in ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE"):
         assert launchers.is_rank({name: "0"})
+
+
+# Below srun, where no compiler wrapper tells of an installation and only one of Sill's libraries is there.
+COMMAND_OF_A_RANK = """
+from sill import launchers, topo
+launchers.known_with = lambda launcher: []
+print(*topo.ranks_command(["/"], None, None), sep="\\n")
+"""
+
+
+@pytest.fixture
+def command_of_a_rank(harness_environment, stand_ins, tmp_path):
+    (tmp_path / "sill").mkdir()
+    (tmp_path / "sill" / "libsill-mpiabi.so").symlink_to(stand_ins / "libsill-mpiabi.so")
+    there = {"SILL_LIBRARY_DIR": str(tmp_path / "sill"), "LD_LIBRARY_PATH": str(tmp_path), "PMIX_RANK": "0"}
+    return lambda: run_job([sys.executable, "-c", COMMAND_OF_A_RANK], {**harness_environment, **there})
+
+
+@pytest.mark.parametrize("name", [name for name, family in mpis.SONAMES.items() if family == "mpiabi"])
+def test_without_an_installation_the_loader_finds_the_library(name, command_of_a_rank, stand_ins, tmp_path):
+    (tmp_path / name).symlink_to(stand_ins / "libsill-mpiabi.so")
+    done = command_of_a_rank()
+    assert done.returncode == 0, done.stderr
+    assert f"LD_PRELOAD={tmp_path}/sill/libsill-mpiabi.so:{name}" in done.stdout.splitlines()
+
+
+def test_a_library_that_the_loader_does_not_find_is_said(command_of_a_rank):
+    done = command_of_a_rank()
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert "the loader finds no libmpi_abi.so.0 or libmpi_abi.so.1: load the MPI's module" in done.stderr
 
 
 @EVERY_MPI
