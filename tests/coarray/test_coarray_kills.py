@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import signal
 import struct
 import subprocess
 import time
@@ -57,7 +56,7 @@ def test_kill(mpi, caf, launcher, scratch, kept, by, shared):
                 job.process.wait(timeout=chance.uniform(0, 0.05))
             pids = job.pids("coarray_steps")
             assert len(pids) == images, f"processes of the job: {pids}"
-            os.kill(chance.choice(pids), signal.SIGKILL)
+            job.kill_rank(chance.choice(pids))
             outcome = job.finish(60)
             assert outcome.code not in (0, None), outcome.text()
         check_steps(kept, noted_steps(log, images), images)
@@ -108,7 +107,7 @@ def test_an_app_goes_on_after_a_kill(mpi, caf, launcher, scratch, kept, app):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 job.process.wait(timeout=PAUSE_S)
                 raise AssertionError(job.finish(10).text())
-        os.kill(random.choice(job.pids(f"sill-caf-{app}")), signal.SIGKILL)
+        job.kill_rank(random.choice(job.pids(f"sill-caf-{app}")))
         assert job.finish(60).code not in (0, None)
     # As far apart as images can be: the second one notes the next step, of which nothing is right yet.
     least, last = min(done()), max(done()) + 4

@@ -7,9 +7,7 @@ matters lives in the processes, and that a job can go on after another's death. 
 from __future__ import annotations
 
 import contextlib
-import os
 import random
-import signal
 import subprocess
 import time
 
@@ -35,7 +33,7 @@ def wait_for(job, log, ranks, least) -> None:
 def kill_a_rank(job, chance) -> None:
     pids = job.pids("generations")
     assert len(pids) == RANKS, f"processes of the job: {pids}"
-    os.kill(chance.choice(pids), signal.SIGKILL)
+    job.kill_rank(chance.choice(pids))
 
 
 @pytest.mark.parametrize("layout", generations.LAYOUTS, ids=lambda layout: layout.name)
