@@ -133,3 +133,29 @@ def test_compare_shows_ratios_and_on_request_figures(tmp_path, found, sill):
     ratio, *figures = [line for line in done.stdout.splitlines() if line.startswith("fake")]
     assert ratio.split()[-4:] == ["0.9", "2.1", "2.333", "changed"]
     assert any("bandwidth" in line and "10.000" in line and "changed" in line for line in figures)
+
+
+def called(found, name: str, version: str):
+    """The same results, of an MPI of that name."""
+    renamed = copy.deepcopy(found)
+    for row in [*renamed["samples"], *renamed["comparisons"]]:
+        row["mpi"] = name
+    renamed["mpis"] = [{**renamed["mpis"][0], "name": name, "version": version}]
+    return renamed
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (("ompi5", "5.0.11"), ("ompi5.0.11", "5.0.11"), "ompi5"),
+        (("ompi5.0.11", "5.0.11"), ("ompi5", "5.0.11"), "ompi5.0.11"),
+        (("ompi5", "5.0.7"), ("ompi5", "5.0.11"), "ompi5 (5.0.7, then 5.0.11)"),
+        (("ompi5.0.7", "5.0.7"), ("ompi5.0.11", "5.0.11"), None),
+        (("mpich4", "5.0.7"), ("ompi5", "5.0.7"), None),
+    ],
+)
+def test_compare_knows_an_mpi_by_its_version(tmp_path, found, before, after, said):
+    results.write(called(found, *before), tmp_path / "a")
+    results.write(called(found, *after), tmp_path / "b")
+    ratios, figures = compare.rows(tmp_path / "a", tmp_path / "b")
+    assert {row[1] for row in ratios} == {row[1] for row in figures} == ({said} if said else set())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SillError
+from ..mpis import kind_of
 from .results import Results, latest
 from .series import Series
 
@@ -27,9 +28,10 @@ def rows(a: Path, b: Path) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]
 
 def _ratios(name: str, a: Results, b: Results) -> list[tuple[str, ...]]:
     right = {(row["mpi"], row["name"]): row for row in b["comparisons"]}
+    there = _names_there(a, b)
     found = []
     for row in a["comparisons"]:
-        other = right.get((row["mpi"], row["name"]))
+        other = right.get((there[row["mpi"]], row["name"]))
         if other and row["ratios"] and other["ratios"]:
             numbers = _numbers(row["value"], other["value"])
             found.append(
@@ -40,10 +42,11 @@ def _ratios(name: str, a: Results, b: Results) -> list[tuple[str, ...]]:
 
 def _figures(name: str, a: Results, b: Results) -> list[tuple[str, ...]]:
     right = dict(Series(b["samples"]).all())
+    there = _names_there(a, b)
     found = []
     for key, by_labels in Series(a["samples"]).all():
         for labels, values in by_labels.items():
-            others = right.get(key, {}).get(labels)
+            others = right.get((there[key[0]], *key[1:]), {}).get(labels)
             if others:
                 one, two = list(values.values()), list(others.values())
                 at = " ".join(f"{label}={value}" for label, value in labels)
@@ -52,9 +55,17 @@ def _figures(name: str, a: Results, b: Results) -> list[tuple[str, ...]]:
     return found
 
 
+def _names_there(a: Results, b: Results) -> dict[str, str]:
+    """What B calls each MPI of A: the same version may be ompi5 or ompi5.0.11, by what else was there. Where B hasn't
+    that version, the one of the same name."""
+    same = {(kind_of(m["name"]), m["version"]): m["name"] for m in b["mpis"]}
+    return {m["name"]: same.get((kind_of(m["name"]), m["version"]), m["name"]) for m in a["mpis"]}
+
+
 def _who(mpi: str, a: Results, b: Results) -> str:
     """The MPI, with both versions where they differ."""
-    one, two = ({m["name"]: m["version"] for m in results["mpis"]}[mpi] for results in (a, b))
+    one = {m["name"]: m["version"] for m in a["mpis"]}[mpi]
+    two = {m["name"]: m["version"] for m in b["mpis"]}[_names_there(a, b)[mpi]]
     return mpi if one == two else f"{mpi} ({one}, then {two})"
 
 
