@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -100,3 +101,8 @@ def sample(variant: str, value: float, repetition: int = 0, unit: str = "B/s", *
 def judged(s: scenario.Scenario, *samples: dict[str, Any], mpi: str = "mpich5") -> dict[str, dict[str, Any]]:
     """The comparisons' rows for made-up samples, by name."""
     return {row["name"]: row for row in judge.judge(mpi, s, Series(samples))}
+
+
+def started(log: Path) -> list[dict]:
+    """Options, words and environment of each fake program that has run."""
+    return [json.loads(line) for line in log.read_text().splitlines()]

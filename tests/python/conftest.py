@@ -11,9 +11,11 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from bench_support import fake_target
 from command_support import MPIS, PROGRAM, ROOT, mpis, run_job
 from launching import surroundings
 from sill import cli
+from sill.bench import places
 
 
 @pytest.fixture(scope="session")
@@ -73,3 +75,16 @@ def mpi_program(compile_c):
         return made[mpi.name]
 
     return program
+
+
+@pytest.fixture
+def target(tmp_path, stand_ins) -> places.Target:
+    """Where `sill bench` finds fake programs."""
+    return fake_target(tmp_path / "build", stand_ins)
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch) -> Path:
+    """What they were started with, for started()."""
+    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
+    return tmp_path / "log"

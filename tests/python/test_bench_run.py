@@ -1,24 +1,20 @@
-"""`sill bench`: scenarios, runs with a fake program, results, limits, errors."""
+"""`sill bench`: scenarios, runs with a fake program, results, errors."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import select
-import shutil
 import signal
-import subprocess
 import sys
-from pathlib import Path
 from unittest import mock
 
 import pytest
-from bench_support import LAUNCHER, MEMORY_AND_STORAGE, PROGRAM, executable, fake_target, load, measure
+from bench_support import LAUNCHER, MEMORY_AND_STORAGE, PROGRAM, executable, load, measure, started
 from command_support import BUILD, MPIS, ROOT
 from launching import TIMEOUT_S, Job
 from sill import SillError
-from sill.bench import limits, places, results, runner, scenario, schema, words
+from sill.bench import places, results, runner, scenario, schema, words
 from sill.bench.model import Text
 
 pytestmark = pytest.mark.quick
@@ -31,21 +27,6 @@ result = "bandwidth"
 paper = 0.44
 at_least = 0.82
 """
-
-
-@pytest.fixture
-def target(tmp_path, stand_ins) -> places.Target:
-    return fake_target(tmp_path / "build", stand_ins)
-
-
-@pytest.fixture
-def log(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
-    return tmp_path / "log"
-
-
-def started(log: Path) -> list[dict]:
-    return [json.loads(line) for line in log.read_text().splitlines()]
 
 
 # --- the scenarios that come with Sill ---
@@ -202,127 +183,6 @@ def test_too_little_room_is_said_before_anything_runs(tmp_path, target, log):
     with pytest.raises(SillError, match=r"needed; name another with --store"):
         measure(s, target, tmp_path)
     assert not log.exists()
-
-
-# --- which MPIs and programs ---
-
-
-def test_a_build_has_a_target_for_each_mpi_with_programs(tmp_path):
-    (tmp_path / "bin" / MPIS[0].name).mkdir(parents=True)
-    [found] = places.targets([], tmp_path, None, [])
-    assert (found.mpi, found.family, found.launcher) == (MPIS[0].name, MPIS[0].family, (MPIS[0].mpiexec,))
-    crowd = found.start(os.cpu_count() + 1)
-    assert crowd == [MPIS[0].mpiexec, *MPIS[0].oversubscribe, "-n", str(os.cpu_count() + 1)]
-
-
-@pytest.mark.parametrize("folder", ["name", "kind", "full_name"])
-def test_an_mpi_is_meant_by_each_of_its_names(tmp_path, folder):
-    """Its programs may be from a time when there were more or fewer of its kind."""
-    mpi = MPIS[0]
-    (tmp_path / "bin" / getattr(mpi, folder)).mkdir(parents=True)
-    for wanted in (mpi.name, mpi.kind, mpi.full_name):
-        [found] = places.targets([wanted], tmp_path, None, [])
-        assert (found.mpi, found.title) == (mpi.name, mpi.title)
-        assert found.folder == tmp_path / "bin" / getattr(mpi, folder)
-        [found] = places.targets([wanted], tmp_path, mpi.mpiexec, [])
-        assert found.mpi == mpi.name
-    with pytest.raises(SillError, match=f"no MPI mpich99 here; choose of {mpi.name}"):
-        places.targets(["mpich99"], tmp_path, None, [])
-
-
-@pytest.mark.parametrize("own_launcher", [False, True])
-def test_installed_programs_tell_their_mpi(tmp_path, monkeypatch, mpi_program, own_launcher):
-    """As on a cluster: no checkout, programs on $PATH, and perhaps a launcher that belongs to no MPI."""
-    mpi = MPIS[0]
-    monkeypatch.setattr(places, "build_folder", lambda: None)
-    launcher = executable(tmp_path / "srun", LAUNCHER)
-    program = tmp_path / "bin" / "sill-installed"
-    program.parent.mkdir()
-    shutil.copy(mpi_program(mpi), program)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    [found] = places.targets([], None, f"{launcher} --mpi=pmi2" if own_launcher else None, ["sill-installed"])
-    assert found.family == mpi.family
-    assert found.program("sill-installed") == program
-    if own_launcher:
-        assert found.start(99) == [str(launcher), "--mpi=pmi2", "-n", "99"]
-
-
-def test_installed_programs_of_several_mpis_are_found_with_their_libraries(tmp_path, monkeypatch):
-    """What cmake --install made; its bin is on $PATH."""
-    monkeypatch.setattr(places, "build_folder", lambda: None)
-    for mpi in MPIS[:2]:
-        executable(tmp_path / "libexec" / "sill" / mpi.name / "sill-x", PROGRAM)
-        executable(tmp_path / "lib" / "here" / f"libsill-{mpi.family}.so", "")
-    (tmp_path / "bin").mkdir()
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    found = places.targets([], None, None, ["sill-x"])
-    assert [target.mpi for target in found] == [mpi.name for mpi in MPIS[:2]]
-    assert found[0].program("sill-x") == tmp_path / "libexec" / "sill" / MPIS[0].name / "sill-x"
-    assert found[0].library() == tmp_path / "lib" / "here" / f"libsill-{MPIS[0].family}.so"
-
-
-def test_no_programs_at_all_is_said(monkeypatch):
-    monkeypatch.setattr(places, "build_folder", lambda: None)
-    with pytest.raises(SillError, match="run make, or install"):
-        places.targets([], None, None, ["sill-not-there"])
-
-
-# --- limits ---
-
-
-@pytest.mark.parametrize(
-    ("how", "mark", "knob"),
-    [
-        (limits.V1, "memory/memory.limit_in_bytes", "memory.limit_in_bytes"),
-        (limits.V2, "cgroup.controllers", "memory.max"),
-    ],
-)
-def test_a_group_of_either_version_holds_the_limit(tmp_path, monkeypatch, how, mark, knob):
-    """In a folder that behaves as the kernel's: a new one has its files at once, and goes with them."""
-    (tmp_path / mark).parent.mkdir(exist_ok=True)
-    (tmp_path / mark).touch()
-    make = Path.mkdir
-    monkeypatch.setattr(Path, "mkdir", lambda path: (make(path), [(path / n).touch() for n in (knob, "cgroup.procs")]))
-    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)
-    with limits.limited(1 << 20, True, tmp_path) as limit:
-        group = Path(limit.prefix[-1]).parent
-        assert (limit.how, limit.environment) == (how, {})
-        assert (group / knob).read_text() == str(1 << 20)
-        subprocess.run([*limit.prefix, "true"], check=True)
-        assert (group / "cgroup.procs").read_text().strip().isdigit()
-    assert not group.exists()
-
-
-def test_where_no_group_can_be_made_nothing_is_left_and_the_variable_holds_the_limit(tmp_path):
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "memory" / "memory.limit_in_bytes").touch()
-    with limits.limited(1 << 20, True, tmp_path) as limit:
-        assert (limit.how, limit.prefix) == (limits.VARIABLE, ())
-    assert os.listdir(tmp_path / "memory") == ["memory.limit_in_bytes"]
-
-
-def test_without_groups_the_variable_holds_the_limit(tmp_path, target, log):
-    text = MEMORY_AND_STORAGE + 'limit = "1g"\n'
-    s = load(tmp_path, text, repetitions=1)
-    machine = results.describe(tmp_path / "store")
-    samples, failures = runner.run(s, [target], tmp_path / "store", False, lambda line: None)
-    memory, storage = (entry["environment"] for entry in started(log))
-    assert storage["SILL_MEMORY_LIMIT"] == str(1 << 30)
-    assert "SILL_MEMORY_LIMIT" not in memory
-    found = results.build(s, [target], machine, {"quick": False, "null": False, "mpiexec": "x"}, samples, failures)
-    assert any("1024 MiB by SILL_MEMORY_LIMIT" in line for line in results.conditions(found))
-
-
-def test_a_real_group_where_this_user_may_make_one(tmp_path, target, log):
-    with limits.limited(1 << 28) as limit:
-        if limit.how == limits.VARIABLE:
-            pytest.skip("memory cgroups can't be made here")
-        group = Path(limit.prefix[-1]).parent
-        text = MEMORY_AND_STORAGE + 'limit = "256m"\n'
-        found = measure(load(tmp_path, text, repetitions=1), target, tmp_path)
-    assert not group.exists()
-    assert [s["limit"]["how"] for s in found["samples"]] == ["none", limit.how]
-    assert found["failures"] == []
 
 
 # --- results ---
