@@ -1,12 +1,21 @@
 #pragma once
 // Sources in tests.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "storage/source.hpp"
 
 namespace sill::test {
+
+inline struct stat stat_of(const std::string& path) {
+  struct stat found = {};
+  EXPECT_EQ(::stat(path.c_str(), &found), 0) << path << ": " << std::strerror(errno);
+  return found;
+}
 
 inline Result<storage::Source> try_open(const std::string& path, mode_t perm = 0600) {
   return storage::Source::open({.path = path, .perm = perm, .striping_factor = {}, .striping_unit = {}});

@@ -1,0 +1,27 @@
+#pragma once
+// What ranks ask for and open, in tests of plans.
+#include "window/plan.hpp"
+
+namespace sill::test {
+
+using window::Opened;
+using window::Request;
+
+// A rank that puts `share` of `size` bytes on storage.
+inline Request request_of(std::uint64_t size, double share = 1.0, std::uint64_t offset = 0) {
+  WindowHints hints;
+  hints.alloc_type = AllocType::storage;
+  hints.factor.share = share;
+  hints.offset = offset;
+  return window::make_request(hints, size, 8);
+}
+
+// A rank's store: the number stands for a file. Machine 0: on a file system that machines share.
+inline Opened store(std::uint64_t number, std::uint64_t machine = 1) {
+  Opened opened;
+  opened.open = true;
+  opened.identity = {.machine = machine, .device = 1, .inode = number};
+  return opened;
+}
+
+}  // namespace sill::test
