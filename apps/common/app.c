@@ -32,6 +32,8 @@ char** app_arguments(int* count) {
   return app_run.arguments;
 }
 
+bool app_prepare_files(void) { return setenv("OMPI_MCA_sharedfp", "^lockedfile", 0) == 0; }
+
 bool app_begin(const struct app* app, int argc, char** argv, int* exit_code) {
   app_run.app = app;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

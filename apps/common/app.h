@@ -41,6 +41,11 @@ struct app {
   const char* arguments; /* what stands behind the options, e.g. "FOLDER..."; NULL: nothing may */
 };
 
+/* To be called before MPI_Init by an app that uses MPI-IO. Open MPI tries a lock beside each file it opens, in another
+ * file, which a kill would leave there; only shared file pointers need the component that does so, and it is told to
+ * do without, unless the user says otherwise. False without memory for that. Local. */
+bool app_prepare_files(void);
+
 /* Read the command line, and what every app has: --window memory|storage|combined, --store, --factor, --hint, --keep,
  * --json, --verify, --no-verify, --quiet, --help. True: go on. False: end with *exit_code, 0 after --help, 2 after a
  * wrong option, 1 if storage is wanted and Sill isn't loaded; rank 0 has said why. MPI must be initialized; from here

@@ -177,6 +177,7 @@ static bool run(const struct method* method, struct checkpoint_file* file) {
 
 int main(int argc, char** argv) {
   int code = 0;
+  if (!app_prepare_files()) return 1;
   MPI_Init(&argc, &argv);
   const struct method* method = NULL;
   if (!app_begin(&app, argc, argv, &code) || (code = check_options(method = find_method())) != 0) {

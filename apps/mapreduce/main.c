@@ -81,9 +81,7 @@ static int run(void) {
 
 int main(int argc, char** argv) {
   int code = 0;
-  /* Open MPI tries a lock beside each file it opens, in a file that a kill would leave behind as input. Only shared
-   * file pointers need the component that does so. */
-  if (setenv("OMPI_MCA_sharedfp", "^lockedfile", 0) != 0) return 1;
+  if (!app_prepare_files()) return 1; /* what a kill left behind would be input */
   if (MPI_Init(&argc, &argv) != MPI_SUCCESS) return 1;
   if (app_begin(&app, argc, argv, &code)) code = run();
   if (MPI_Finalize() != MPI_SUCCESS) return 1;
