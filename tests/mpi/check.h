@@ -14,8 +14,9 @@
 static const char* check_context = "";
 
 static inline void check_failed(const char* file, int line, const char* format, ...) {
-  int rank = -1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int rank = -1, has_world = 0; /* a program with sessions alone has none */
+  MPI_Initialized(&has_world);
+  if (has_world) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   char text[2048];
   va_list arguments;
   va_start(arguments, format);
@@ -23,6 +24,7 @@ static inline void check_failed(const char* file, int line, const char* format, 
   va_end(arguments);
   fprintf(stderr, "%s:%d: rank %d [%s]: %s\n", file, line, rank, check_context, text);
   fflush(stderr);
+  if (!has_world) abort();
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

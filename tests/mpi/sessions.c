@@ -22,13 +22,11 @@ static void run(void) {
   MPI_Win_fence(0, win);
   MPI_Put(&value, 1, MPI_INT, (rank + 1) % size, 999, 1, MPI_INT, win);
   MPI_Win_fence(0, win);
-  int ok = base[999] == 500 + (rank + size - 1) % size;
-  ok = ok && MPI_Win_sync(win) == MPI_SUCCESS;
+  CHECK_EQ(base[999], 500 + (rank + size - 1) % size);
+  CHECK_EQ(MPI_Win_sync(win), MPI_SUCCESS);
   MPI_Win_fence(0, win);
   MPI_Win_free(&win);
-  if (with_sill()) ok = ok && file_size(in_scratch("session.%d", rank)) == 4000;
-  if (!ok) fprintf(stderr, "rank %d: wrong value or no file\n", rank);
-  if (!ok) MPI_Abort(comm, 1);
+  if (with_sill()) CHECK_EQ(file_size(in_scratch("session.%d", rank)), 4000);
   MPI_Comm_free(&comm);
   MPI_Session_finalize(&session);
 }
