@@ -243,7 +243,9 @@ Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> place
   }
   const auto shifts = find_shifts(placements, hidden.bases, call.contiguous, pad);
   attempt.excess = shifts[own.rank].excess;
-  if (attempt.excess != 0) attempt.end = storage::mapping_end(mine);
+  // Segments without gaps are one mapping, and a rank without bytes has no address of its own in it.
+  const auto known = std::ranges::find_if(hidden.bases, [](const std::byte* base) { return base != nullptr; });
+  if (attempt.excess != 0) attempt.end = storage::mapping_end(call.contiguous ? *known : mine);
   return exchange_shifts(own, shifts, status, call.contiguous, attempt);
 }
 
