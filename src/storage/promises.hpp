@@ -24,8 +24,11 @@ class Promise {
   std::uint64_t number_ = 0;  // 0: none
 };
 
+// Tells the node's others what of this process's promises is untouched now.
+void note_touched();
+
 // Bytes that are promised and untouched: this process's as they are now, those of the node's others as they were when
-// these last asked or were promised something. Where the processes can't share a record, this process's only.
+// these last noted it or were promised something. Where the processes can't share a record, this process's only.
 std::uint64_t promised_memory();
 
 // While it lives, no other process of the job is promised anything: for who looks and then promises by itself.

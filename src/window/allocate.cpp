@@ -20,6 +20,7 @@
 #include "storage/memory_limit.hpp"
 #include "storage/promises.hpp"
 #include "storage/sidecar.hpp"
+#include "window/automatic.hpp"
 #include "window/stores.hpp"
 #include "window/window.hpp"
 
@@ -65,12 +66,8 @@ Status fill(Request& request, const AllocateCall& call, const Asked& asked, cons
   const auto wish = path_wish();
   if (!wish.ok()) return wish.status();
   request.path = wish.value();
-  if (const auto told = storage::told_limit(); !told.ok()) return told.status();
-  if (!request.automatic) return {};
-  const auto available = storage::available_memory();
-  if (available.ok()) request.available_memory = available.value();
-  request.promised_memory = storage::promised_memory();
-  return available.status();
+  if (request.automatic) storage::note_touched();
+  return storage::told_limit().status();
 }
 
 // Numbers that other ranks have given are not given here again.
@@ -79,9 +76,10 @@ void skip_numbers(int used) {
   while (next <= used && !next_window_number.compare_exchange_weak(next, used + 1)) continue;
 }
 
-// Everybody's request, or the error of the lowest rank that has one. Collective.
+// Everybody's request with its share settled, or the error of the lowest rank that has one. `for_node` must live until
+// each rank has promised what it has in memory. Collective.
 Result<std::vector<Request>> exchange(const AllocateCall& call, const Asked& asked, const mpi::OwnComm& own,
-                                      std::vector<int>& world_ranks) {
+                                      std::vector<int>& world_ranks, storage::Promise& for_node) {
   Announced mine{};
   const Status status = fill(mine.request, call, asked, own);
   mine.request.cause = status.cause();
@@ -101,7 +99,7 @@ Result<std::vector<Request>> exchange(const AllocateCall& call, const Asked& ask
   if (Status same = check_agreement(requests); !same.ok()) return same;
   for (Request& request : requests) request.window_number = number;
   skip_numbers(number);
-  resolve_automatic(requests);
+  if (Status settled = settle_shares(own, requests, for_node); !settled.ok()) return settled;
   return requests;
 }
 
@@ -167,8 +165,10 @@ void give_up(Window& window) {
 Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& asked,
                                       const std::shared_ptr<const mpi::OwnComm>& own) {
   std::vector<int> world_ranks;
-  auto requests = exchange(call, asked, *own, world_ranks);
+  storage::Promise for_node;
+  auto requests = exchange(call, asked, *own, world_ranks, for_node);
   if (!requests.ok()) return requests.status();
+  storage::Promise promise(in_memory(requests.value()[own->rank]));
   const bool contiguous = requests.value()[0].contiguous;
   NameFields fields;
   fields.rank = world_ranks[own->rank];
@@ -177,9 +177,10 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   fields.job = job_name();
   auto stores = Stores::open(*own, requests.value(), asked.hints, fields);
   if (!stores.ok()) return stores.status();
+  for_node = storage::Promise();  // in opening the stores, all have met
 
   auto placements = place(requests.value(), stores.value().opened(), storage::page_size(), contiguous);
-  storage::Promise promise(placements[own->rank].size - placements[own->rank].storage_length);
+  promise = storage::Promise(placements[own->rank].size - placements[own->rank].storage_length);
   // Copies of what is only read don't undo each other.
   Status status = asked.hints.readonly ? Status() : check_overlap(placements);
   if (status.ok()) status = stores.value().reserve(*own, placements, asked.hints.reserve);
@@ -249,7 +250,8 @@ Status move_to(Window& window, const WindowHints& hints) {
   const Placement mine = window.placements()[own.rank];
   const AllocateCall call{static_cast<MPI_Aint>(mine.size), static_cast<MPI_Aint>(mine.disp_unit)};
   std::vector<int> world_ranks;
-  const auto requests = exchange(call, Asked{true, {}, hints}, own, world_ranks);
+  storage::Promise for_node;  // the window promised its own when it was made
+  const auto requests = exchange(call, Asked{true, {}, hints}, own, world_ranks, for_node);
   if (!requests.ok()) return requests.status();
   NameFields fields;
   fields.rank = world_ranks[own.rank];

@@ -17,6 +17,7 @@
 #include "storage/memory_limit.hpp"
 #include "storage/promises.hpp"
 #include "storage/sidecar.hpp"
+#include "window/automatic.hpp"
 #include "window/plan.hpp"
 #include "window/stores.hpp"
 #include "window/window.hpp"
@@ -46,20 +47,7 @@ Result<Request> local_request(MPI_Aint size, const Asked& asked, storage::Promis
   if (size < 0) return Status(Cause::bad_size, "size: " + std::to_string(size) + " is negative");
   if (const auto told = storage::told_limit(); !told.ok()) return told.status();
   Request request = make_request(asked.hints, static_cast<std::uint64_t>(size), 1);
-  const auto promised = [&] {
-    return storage::Promise(static_cast<std::uint64_t>((1 - request.share) * static_cast<double>(request.size)));
-  };
-  if (!request.automatic) {
-    promise = promised();
-    return request;
-  }
-  const auto available = storage::available_memory();
-  if (!available.ok()) return available.status();
-  request.available_memory = available.value();
-  const storage::PromiseTurn turn;
-  request.promised_memory = storage::promised_memory();
-  resolve_automatic(std::span(&request, 1));
-  promise = promised();
+  if (Status settled = settle_share(request, promise); !settled.ok()) return settled;
   return request;
 }
 

@@ -153,7 +153,7 @@ void resolve_automatic(std::span<Request> requests) {
   struct Node {
     double asked = 0;
     double available = -1;
-    double promised = -1;
+    double promised = 0;
   };
   std::map<int, Node> nodes;
   for (const Request& request : requests) {
@@ -161,9 +161,7 @@ void resolve_automatic(std::span<Request> requests) {
     const auto available = static_cast<double>(request.available_memory);
     if (request.automatic) node.asked += static_cast<double>(request.size);
     if (request.automatic && (node.available < 0 || available < node.available)) node.available = available;
-    // Promises are noted at once, but touches only when their process looks: who looked last knows best.
-    const auto promised = static_cast<double>(request.promised_memory);
-    if (request.automatic && (node.promised < 0 || promised < node.promised)) node.promised = promised;
+    if (request.automatic) node.promised = std::max(node.promised, static_cast<double>(request.promised_memory));
   }
   for (Request& request : requests) {
     if (!request.automatic) continue;
@@ -171,6 +169,10 @@ void resolve_automatic(std::span<Request> requests) {
     const double fits = std::max(0.9 * node.available - node.promised, 0.0);
     request.share = node.asked > fits ? (node.asked - fits) / node.asked : 0;
   }
+}
+
+std::uint64_t in_memory(const Request& request) {
+  return static_cast<std::uint64_t>((1 - request.share) * static_cast<double>(request.size));
 }
 
 bool needs_store(const Request& request) { return request.size > 0 && request.share > 0; }

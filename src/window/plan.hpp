@@ -28,7 +28,7 @@ struct Request {
   bool automatic = false;  // the share is what does not fit in memory
   double share = 0;        // of the segment, on storage
   std::uint64_t available_memory = 0;
-  std::uint64_t promised_memory = 0;  // of the node's, to windows that haven't touched it yet, as this rank sees it
+  std::uint64_t promised_memory = 0;  // of the node's, to windows that haven't touched it yet; one of its ranks looks
   std::uint64_t shared_memory = UINT64_MAX;  // what the MPI library can get from /dev/shm
   // Hints that must be the same on all ranks.
   AllocType alloc_type = AllocType::memory;
@@ -55,6 +55,9 @@ Status check_agreement(std::span<const Request> requests);
 // the memory that is available, less what others were promised of that, goes to storage, the same share on all ranks of
 // a node.
 void resolve_automatic(std::span<Request> requests);
+
+// Bytes of the request's segment that lie in memory, but for the border's rounding to a page.
+std::uint64_t in_memory(const Request& request);
 
 // Whether any byte of the request lies on storage, its share being settled.
 bool needs_store(const Request& request);

@@ -74,15 +74,18 @@ def test_less_than_the_memory(mpi, launcher):
     assert stored(launcher.run(mpi, ["automatic", str(MIB)], RANKS)) == [0] * RANKS
 
 
-@pytest.mark.parametrize("kind", ["window", "memory"])
-def test_many_that_are_not_touched(mpi, launcher, kind):
-    """Ten of them, each a third of the limit on either rank, get 90 % of it together; and so do ten after these."""
+@pytest.mark.parametrize(
+    ("kind", "size", "count", "rounds"), [("window", 16, 10, 2), ("memory", 16, 10, 2), ("self", 64, 1, 32)]
+)
+def test_many_that_are_not_touched(mpi, launcher, kind, size, count, rounds):
+    """Together they get 90 % of the limit, also if made at the same moment; and so do as many after these."""
     limit = 48 * MIB
     env = {"SILL_MEMORY_LIMIT": str(limit), "SILL_JOB_ID": uuid.uuid4().hex}
-    outcome = launcher.run(mpi, ["automatic_many", str(16 * MIB), "10", kind], RANKS, env=env)
+    words = ["automatic_many", str(size * MIB), str(count), kind, str(rounds)]
+    outcome = launcher.run(mpi, words, RANKS, env=env)
     assert outcome.code == 0, outcome.text()
     memory = [int(line.split()[1]) for line in outcome.out.splitlines() if line.startswith("memory ")]
-    pages = 10 * RANKS * os.sysconf("SC_PAGESIZE")
-    assert len(memory) == 2, outcome.text()
+    pages = count * RANKS * os.sysconf("SC_PAGESIZE")
+    assert len(memory) == rounds, outcome.text()
     assert all(abs(each - 0.9 * limit) <= pages for each in memory), memory
     assert not list(SHARED_MEMORY.glob(f"*{env['SILL_JOB_ID']}*"))

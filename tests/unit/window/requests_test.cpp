@@ -108,13 +108,10 @@ TEST(ResolveAutomatic, TheRankThatSeesLeastMemoryDecides) {
 
 TEST(ResolveAutomatic, WhatIsPromisedAlreadyIsNotGivenAgain) {
   auto requests = automatic(2, gib, 2 * gib);
-  // The first looked before the second had noticed what of its own was touched since.
-  requests[0].promised_memory = 2 * gib;
-  requests[1].promised_memory = gib;
+  requests[1].promised_memory = gib;  // who looked
   resolve_automatic(requests);
   for (const Request& request : requests) EXPECT_NEAR(request.share, (2 - (0.9 * 2 - 1)) / 2, 1e-9);
   requests[1].promised_memory = 3 * gib;
-  requests[0].promised_memory = 3 * gib;
   resolve_automatic(requests);
   EXPECT_EQ(requests[0].share, 1.0);
 }
