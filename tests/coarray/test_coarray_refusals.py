@@ -89,6 +89,13 @@ def test_what_one_image_gives_up_is_given_up_by_all(run, kept, shared):
         assert names_kept(kept) == {"whole"}
 
 
+def test_what_the_first_image_gives_up_is_no_error_of_the_others_before_they_know(run, kept):
+    """A file of all images goes with its first image; `sync images` doesn't tell the others that it has gone."""
+    outcome = passed(run(["coarray_uneven", "alone"], 3, PCAF_SHAREDFILE="images"))
+    assert "'lone' is not kept" in outcome.err, outcome.text()
+    assert names_kept(kept) == {"whole"}
+
+
 @pytest.mark.parametrize("when", ["early", "late"])
 def test_what_one_image_gave_up_before_a_kill_is_not_restored(run, kept, when):
     refused(run(["coarray_uneven", when], 3, PCAF_SHAREDFILE="images"))

@@ -6,9 +6,10 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from launching import is_one_of, program
+from launching import first_of, is_one_of, program
 
 RANKS = 2
+MPICH = first_of("mpich5")
 
 
 @pytest.fixture
@@ -51,3 +52,11 @@ def test_children_without_sill(spawning, launcher, scratch):
     # Each rank is the first of its world in one of the windows, and says so once.
     assert len([line for line in said if "may run without Sill" in line]) == RANKS, outcome.text()
     assert len(said) == 2 + RANKS, outcome.text()
+
+
+@pytest.mark.skipif(not MPICH, reason="there is no MPICH 5; windows that are made so hang in Open MPI 5 itself")
+def test_a_rank_that_meets_another_world_by_its_neighbour(launcher, scratch):
+    """It has spawned nobody, and all together are no ranks of one spawn."""
+    outcome = launcher.run(MPICH, ["spawn_bridge", program(MPICH, "spawn_bridge")], RANKS, env=rule(scratch))
+    assert outcome.code == 0, outcome.text()
+    assert names(scratch) == [], outcome.text()

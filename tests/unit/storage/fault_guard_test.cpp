@@ -319,6 +319,34 @@ TEST_F(FaultGuardTest, AWindowThatIsOnlyReadIsNamed) {
 }
 
 // A wild pointer in a program that has such a window is the program's business.
+// Another thread's windows that are only read come and go all the time.
+TEST_F(FaultGuardTest, WhatIsSetWhileAWindowGoesIsNotLost) {
+  const auto outcome = test::run_child([&] {
+    struct sigaction actions[2] = {};
+    actions[0].sa_handler = [](int) { say("first"); };
+    actions[1].sa_handler = [](int) { say("second"); };
+    if (::sigaction(SIGSEGV, &actions[0], nullptr) != 0) ::_exit(4);
+    std::atomic<bool> over = false;
+    std::thread windows([&] {
+      while (!over) const FaultGuard guard(&over, sizeof over, "w", "/w", true);
+    });
+    int now = 0;
+    for (int times = 0; times < 20000; ++times) {
+      // Where no window is there, the call is the C library's, which this test doesn't race with.
+      if (guarded_sigaction(SIGSEGV, &actions[1 - now], nullptr)) now = 1 - now;
+      struct sigaction found = {};
+      do {
+        if (!guarded_sigaction(SIGSEGV, nullptr, &found)) ::sigaction(SIGSEGV, nullptr, &found);
+      } while (found.sa_handler != actions[0].sa_handler && found.sa_handler != actions[1].sa_handler);
+      if (found.sa_handler != actions[now].sa_handler) ::_exit(6);
+    }
+    over = true;
+    windows.join();
+    ::_exit(0);
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+}
+
 TEST_F(FaultGuardTest, AFaultElsewhereIsNotTheWindows) {
   const auto outcome = test::run_child([&] {
     const Window window = open();

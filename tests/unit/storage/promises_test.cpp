@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "storage/mapping.hpp"
 #include "unit/support/program.hpp"
@@ -81,7 +82,21 @@ TEST_F(Promises, OfOtherProcessesCountAsLongAsTheseLive) {
   EXPECT_EQ(outcome.status, 0) << outcome.output;
 }
 
-// The other process of the test above.
+TEST_F(Promises, StayWhenAChildOfForkEnds) {
+  const auto outcome = test::run_child([&] {
+    const Promise mine(mib);
+    const pid_t child = ::fork();
+    if (child == 0) end(true);
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child || status != 0) end(false);
+    std::uint64_t noted = 0;  // by the first process of the record
+    std::ifstream(file(), std::ios::binary).read(reinterpret_cast<char*>(&noted), sizeof noted);
+    end(noted == mib);
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+}
+
+// The other process of the test before.
 TEST(PromisesOther, DISABLED_ChildWaitsToBeKilled) {
   const Promise other(4 * mib);
   if (::write(STDOUT_FILENO, "promised\n", 9) != 9) ::_exit(9);
