@@ -1,5 +1,5 @@
 /* spawn_bridge COMMAND: rank 0 alone spawns one child by COMMAND (this program), and leads it to the ranks of its own
- * world. All make a window together. Before, the parents spawn no program at all.
+ * world. All make a window together. Before, it spawns no program at all.
  */
 #include "check.h"
 
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   MPI_Comm parent, pair = MPI_COMM_NULL, bridge, all;
   MPI_Comm_get_parent(&parent);
   const int is_child = parent != MPI_COMM_NULL, leads = rank_in(MPI_COMM_WORLD) == 0;
-  if (!is_child) spawn_nothing();
+  if (!is_child && leads) spawn_nothing(); /* rank 1 must not know of spawning */
   if (!is_child && leads)
     MPI_Comm_spawn(argv[1], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &parent, MPI_ERRCODES_IGNORE);
   if (leads) MPI_Intercomm_merge(parent, is_child, &pair); /* rank 0 is the parent */

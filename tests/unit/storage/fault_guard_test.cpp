@@ -331,7 +331,7 @@ TEST_F(FaultGuardTest, WhatIsSetWhileAWindowGoesIsNotLost) {
       while (!over) const FaultGuard guard(&over, sizeof over, "w", "/w", true);
     });
     int now = 0;
-    for (int times = 0; times < 20000; ++times) {
+    for (int times = 0; times < 200000; ++times) {
       // Where no window is there, the call is the C library's, which this test doesn't race with.
       if (guarded_sigaction(SIGSEGV, &actions[1 - now], nullptr)) now = 1 - now;
       struct sigaction found = {};
