@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
   if (!is_child && leads) spawn_nothing(); /* rank 1 must not know of spawning */
   if (!is_child && leads)
     MPI_Comm_spawn(argv[1], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &parent, MPI_ERRCODES_IGNORE);
+  /* What came to nothing was no world. */
+  if (is_child && with_sill()) CHECK(strcmp(getenv("SILL_WORLD"), "s0.1") == 0);
   if (leads) MPI_Intercomm_merge(parent, is_child, &pair); /* rank 0 is the parent */
   MPI_Intercomm_create(MPI_COMM_WORLD, 0, pair, is_child ? 0 : 1, 5, &bridge);
   MPI_Intercomm_merge(bridge, is_child, &all);
