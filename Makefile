@@ -5,6 +5,13 @@ PYTHON := .venv/bin/python
 RELEASE ?= trixie
 FOLDER ?= /var/tmp/sill-$(RELEASE)
 
+# What another build of this checkout has compiled already (the wheel's, in the tests) is taken from there.
+export CMAKE_C_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+export CMAKE_CXX_COMPILER_LAUNCHER ?= $(CMAKE_C_COMPILER_LAUNCHER)
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= true
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
+
 # configure FOLDER OPTIONS: the log is shown only when something is wrong.
 define configure
 	@mkdir -p $(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -214,15 +215,16 @@ def wheel(tmp_path_factory) -> Path:
     prefixes = ":".join(sorted({mpi.prefix for mpi in MPIS}))
     env = {**os.environ, "SILL_MPI_PREFIXES": prefixes, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
-    # Not optimised: what is in the wheel is looked at, not how fast it is.
-    quick = "--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0"
+    # Compiled as the build beside it was, so that ccache has it all.
+    build = BUILD.with_name(BUILD.name + "-wheel")
+    settings = {"build-dir": build, "cmake.build-type": "RelWithDebInfo", "cmake.define.SILL_WERROR": "ON"}
     run(
         sys.executable,
         "-m",
         "pip",
         "wheel",
         *options,
-        quick,
+        *(f"--config-settings={key}={value}" for key, value in settings.items()),
         "-w",
         folder,
         ROOT,
@@ -230,6 +232,7 @@ def wheel(tmp_path_factory) -> Path:
         cwd=folder,
         timeout=WHEEL_TIMEOUT_S,
     )
+    shutil.rmtree(build)
     return next(folder.glob("*.whl"))
 
 
