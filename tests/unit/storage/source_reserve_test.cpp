@@ -48,7 +48,7 @@ TEST(SourceReserve, GrowsButNeverCuts) {
     ASSERT_TRUE(source.reserve(0, 5, how).ok());
     ASSERT_TRUE(source.reserve(1000, 100, how).ok());
     EXPECT_EQ(test::stat_of(folder / "w").st_size, 1100);
-    EXPECT_EQ(read_text(folder / "w"), "first bytes" + std::string(1089, '\0'));
+    EXPECT_EQ(read_text(folder / "w"), test::padded("first bytes", 1100));
   }
 }
 
@@ -78,7 +78,7 @@ TEST(SourceReserve, FullFillsHolesOfAnOldFile) {
   Source source = open_source(folder / "w");
   ASSERT_TRUE(source.reserve(0, mib, Reserve::full).ok());
   EXPECT_GE(allocated(folder / "w"), mib);
-  EXPECT_EQ(read_text(folder / "w"), "head" + std::string(mib - 4, '\0'));
+  EXPECT_EQ(read_text(folder / "w"), test::padded("head", mib));
 }
 
 TEST(SourceReserve, SparseMayBeHuge) {
@@ -138,7 +138,7 @@ TEST(SourceReserve, WithoutHoleReportsTheNewPartIsFilled) {
   EXPECT_EQ(::mincore(pages, mib, resident.data()), 0);
   EXPECT_EQ(std::ranges::count_if(resident, [](unsigned char page) { return (page & 1) == 0; }), 0);
   EXPECT_EQ(::munmap(pages, mib), 0);
-  EXPECT_EQ(read_text(mounted / "w"), "head" + std::string(mib - 2, '\0'));
+  EXPECT_EQ(read_text(mounted / "w"), test::padded("head", mib + 2));
 }
 
 // On a file system too small for the window: an error, and after undo what was there before is untouched.
@@ -230,9 +230,7 @@ TEST(SourceReserve, WithoutFallocateHolesAreFilled) {
   Source source = open_source(mounted / "w");
   ASSERT_TRUE(source.reserve(2, 4 * mib, Reserve::full).ok());
   EXPECT_GE(allocated(mounted / "w"), 4 * mib);
-  std::string expected = "head";
-  expected.resize(4 * mib + 2);
-  EXPECT_EQ(read_text(mounted / "w"), expected);
+  EXPECT_EQ(read_text(mounted / "w"), test::padded("head", 4 * mib + 2));
   expect_full(mounted);
 }
 
