@@ -24,10 +24,7 @@ class Folder {
 void write_text(const std::string& path, const std::string& text);
 std::string read_text(const std::string& path);
 
-// A text, and zeros up to `size` bytes. (GCC 14 warns of "text" + std::string(n, c), falsely.)
-inline std::string padded(std::string text, std::size_t size) {
-  text.resize(size);
-  return text;
-}
+// A text, and zeros up to `size` bytes.
+std::string padded(std::string text, std::size_t size);
 
 }  // namespace sill::test
