@@ -213,9 +213,9 @@ def wheel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     # Two compilers at a time leave something to the tests beside it.
     prefixes = ":".join(sorted({mpi.prefix for mpi in MPIS}))
-    env = {**os.environ, "SILL_MPI_PREFIXES": prefixes, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
+    env = {**os.environ, "SILL_MPI_PREFIXES": prefixes, "CMAKE_BUILD_PARALLEL_LEVEL": "2", "CC": "cc", "CXX": "c++"}
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
-    # Compiled as the build beside it was, so that ccache has it all.
+    # Compiled as the build beside it was, by the same compiler's name, so that ccache has it all.
     build = BUILD.with_name(BUILD.name + "-wheel")
     settings = {"build-dir": build, "cmake.build-type": "RelWithDebInfo", "cmake.define.SILL_WERROR": "ON"}
     run(
