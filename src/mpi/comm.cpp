@@ -91,7 +91,6 @@ Result<Shared> own_comm(MPI_Comm user) {
   below().Comm_rank(user, &own->rank);
   below().Comm_size(user, &own->size);
   own->one_world = is_one_world(user);
-  note_meeting(user);
   // A split, not a dup: a dup would copy the user's attributes and call the user's copy functions.
   if (const int code = below().Comm_split(user, 0, own->rank, &own->comm); code != MPI_SUCCESS)
     return from_code(code, "MPI_Comm_split");
@@ -135,8 +134,13 @@ int launched_rank() {
 }
 
 int world_rank(int fallback) {
+  int initialized = 0;
+  int finalized = 1;
   int rank = -1;
-  if (has_world() && below().Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS) return rank;
+  // There is a world from MPI_Init to MPI_Finalize; sessions may come before and after.
+  if (below().Initialized(&initialized) == MPI_SUCCESS && initialized && below().Finalized(&finalized) == MPI_SUCCESS &&
+      !finalized && below().Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
+    return rank;
   const int launched = launched_rank();
   return launched >= 0 ? launched : fallback;
 }

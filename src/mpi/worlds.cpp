@@ -13,7 +13,6 @@ namespace sill::mpi {
 namespace {
 
 std::atomic<bool> other_worlds{false};
-std::atomic<bool> met{false};
 
 // Each a communicator that spawned and the world that it spawned. Never freed: communicators come from them at any
 // time.
@@ -82,19 +81,6 @@ void note_parents() {
 }
 
 bool is_one_world(MPI_Comm comm) { return !other_worlds || Group(comm).lies_in(Group(MPI_COMM_WORLD).group); }
-
-bool has_world() {
-  int initialized = 0;
-  int finalized = 1;
-  return below().Initialized(&initialized) == MPI_SUCCESS && initialized &&
-         below().Finalized(&finalized) == MPI_SUCCESS && !finalized;
-}
-
-void note_meeting(MPI_Comm comm) {
-  if (!met && has_world() && Group(MPI_COMM_WORLD).lies_in(Group(comm).group)) met = true;
-}
-
-bool world_has_met() { return met; }
 
 bool is_first_of_world(MPI_Comm comm) {
   Group here;

@@ -16,19 +16,9 @@ void note_parents();
 // inter-communicator between them.
 void note_spawned(MPI_Comm local, MPI_Comm inter);
 
-// Whether all ranks of a communicator, of either kind, are taken to run with Sill: those of this world are, and so are
+// Whether all ranks of a communicator, of either kind, are known to run with Sill: those of this world are, and so are
 // those of a spawning communicator and what it spawned. All ranks that run with Sill get the same answer. Local.
 bool all_have_sill(MPI_Comm comm);
-
-// To be called by all ranks of a communicator, of either kind, before a collective call of Sill's. Local.
-void note_meeting(MPI_Comm comm);
-
-// Whether all ranks of this world have met in one, and so are known to run with Sill: a launcher may have been told to
-// give it to some. All ranks that run with Sill get the same answer. Local.
-bool world_has_met();
-
-// Whether there is a world: from MPI_Init to MPI_Finalize; sessions may come before and after. Local.
-bool has_world();
 
 // Whether this is the lowest of its world's ranks in an intra-communicator. Local.
 bool is_first_of_world(MPI_Comm comm);

@@ -67,10 +67,8 @@ int on_Finalize(Next next) {
   Status status = sync_open_windows();
   const Status memories = sill::window::finish_memories();
   if (status.ok()) status = memories;
-  // Some ranks may have no Sill, and would not answer.
-  const bool together = sill::mpi::world_has_met();
-  if (together) status = sill::mpi::agree(MPI_COMM_WORLD, status);
-  sill::window::print_report(together);
+  status = sill::mpi::agree(MPI_COMM_WORLD, status);
+  sill::window::print_report();
   // As long as there is an MPI that the program's error handler can use.
   const int code = sill::mpi::raise_on_comm(MPI_COMM_WORLD, status);
   const int ended = next();

@@ -8,7 +8,6 @@
 #include "mpi/below.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
-#include "mpi/worlds.hpp"
 #include "sill/sill.h"
 
 namespace sill::topology {
@@ -113,7 +112,6 @@ Result<std::optional<std::string>> directory_of(const Asked& asked, int rank) {
 }
 
 Result<unsigned> all_wishes(MPI_Comm comm, unsigned mine, bool inter) {
-  mpi::note_meeting(comm);
   unsigned all = mine;
   // Between two groups, each gets what the other reduced; by the second time that is everything.
   for (int times = inter ? 2 : 1; times > 0; --times) {

@@ -298,7 +298,6 @@ bool anyone_asks(const AllocateCall& call, const Asked& asked) {
     if (asked.storage && mpi::is_first_of_world(call.comm)) say_once_that_ranks_lack_sill();
     return false;
   }
-  mpi::note_meeting(call.comm);
   int mine = asked.storage;
   int any = mine;
   if (below().Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, call.comm) != MPI_SUCCESS) return asked.storage;

@@ -57,25 +57,6 @@ void merge(Row& into, const Row& row) {
   into.ranks += row.ranks;
 }
 
-// The rows of all ranks, at rank 0. Collective; with the mutex held.
-std::vector<Row> gather_rows() {
-  int size = 1;
-  below().Comm_size(MPI_COMM_WORLD, &size);
-  const int mine = static_cast<int>(rows().size() * sizeof(Row));
-  std::vector<int> lengths(static_cast<std::size_t>(size));
-  below().Gather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
-  std::vector<int> starts;
-  int total = 0;
-  for (const int length : lengths) {
-    starts.push_back(total);
-    total += length;
-  }
-  std::vector<Row> all(static_cast<std::size_t>(total) / sizeof(Row));
-  below().Gatherv(rows().data(), mine, MPI_BYTE, all.data(), lengths.data(), starts.data(), MPI_BYTE, 0,
-                  MPI_COMM_WORLD);
-  return all;
-}
-
 void print(const std::vector<Row>& all) {
   std::map<std::string, Row> windows;
   std::vector<std::string> order;
@@ -114,17 +95,30 @@ void note_window(Window& window) {
   rows().push_back(row);
 }
 
-void print_report(bool together) {
+void print_report() {
   // A launcher may have given the variable to some ranks only.
   int mine_wanted = wanted();
-  int all_want = mine_wanted;
-  if (together) below().Allreduce(&mine_wanted, &all_want, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  int all_want = 0;
+  below().Allreduce(&mine_wanted, &all_want, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (!all_want) return;
   for (Window* window : open_windows()) note_window(*window);
   const std::lock_guard lock(rows_mutex);
   int rank = 0;
-  if (together) below().Comm_rank(MPI_COMM_WORLD, &rank);
-  const std::vector<Row> all = together ? gather_rows() : rows();
+  int size = 1;
+  below().Comm_rank(MPI_COMM_WORLD, &rank);
+  below().Comm_size(MPI_COMM_WORLD, &size);
+  const int mine = static_cast<int>(rows().size() * sizeof(Row));
+  std::vector<int> lengths(static_cast<std::size_t>(size));
+  below().Gather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  std::vector<int> starts;
+  int total = 0;
+  for (const int length : lengths) {
+    starts.push_back(total);
+    total += length;
+  }
+  std::vector<Row> all(static_cast<std::size_t>(total) / sizeof(Row));
+  below().Gatherv(rows().data(), mine, MPI_BYTE, all.data(), lengths.data(), starts.data(), MPI_BYTE, 0,
+                  MPI_COMM_WORLD);
   if (rank == 0 && !all.empty()) print(all);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// SILL_STATS=1: a table of the program's storage windows, printed at MPI_Finalize.
+// SILL_STATS=1: a table of the program's storage windows, printed by rank 0 at MPI_Finalize.
 #include "window/window.hpp"
 
 namespace sill::window {
@@ -7,8 +7,7 @@ namespace sill::window {
 // Notes the numbers of a window that is about to go. Local.
 void note_window(Window& window);
 
-// Prints the table of all windows noted and still open; nothing without SILL_STATS=1. `together`: rank 0 those of all
-// ranks, collective over MPI_COMM_WORLD; else each rank its own, local.
-void print_report(bool together);
+// Prints the table of all windows noted and still open. Collective over MPI_COMM_WORLD; nothing without SILL_STATS=1.
+void print_report();
 
 }  // namespace sill::window

@@ -230,7 +230,7 @@ int msync(void* begin, size_t length, int flags) {
 
 @pytest.mark.parametrize("what", ["window", "memory"])
 def test_the_last_sync_fails_at_the_end_of_mpi(mpi, launcher, compile_c, what):
-    """What was never freed is synced by MPI_Finalize, whose error it is if that fails: for a window, on every rank."""
+    """What was never freed is synced by MPI_Finalize, whose error it is on every rank if that goes wrong."""
     before = [compile_c(BROKEN, "-shared", "-fPIC", name="libbroken.so")]
     outcome = launcher.run(mpi, ["unsynced", what, "return"], 2, before=before)
     assert outcome.code == 0, outcome.text()

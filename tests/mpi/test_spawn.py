@@ -1,5 +1,5 @@
 """MPI_Comm_spawn: children get the library and the rules, their windows have names of their own, and windows together
-with ranks that may run without Sill are in memory. A launcher can start such ranks, too."""
+with ranks that may run without Sill are in memory."""
 
 from __future__ import annotations
 
@@ -60,11 +60,3 @@ def test_a_rank_that_meets_another_world_by_its_neighbour(launcher, scratch):
     outcome = launcher.run(MPICH, ["spawn_bridge", program(MPICH, "spawn_bridge")], RANKS, env=rule(scratch))
     assert outcome.code == 0, outcome.text()
     assert names(scratch) == [], outcome.text()
-
-
-def test_a_rank_without_sill_beside_one_with_it(mpi, launcher, scratch):
-    """They end together, and what is still open is synced; in that, the rank without Sill would not answer."""
-    words = ["unsynced", "memory", "fatal"]
-    outcome = launcher.run(mpi, [*words, ":", "-n", "1", program(mpi, words[0]), *words[1:]], 1)
-    assert outcome.code == 0, outcome.text()
-    assert [path.name for path in scratch.glob("w.*[0-9]")] == ["w.0"], outcome.text()
