@@ -17,7 +17,17 @@ constexpr std::array<std::string_view, 2> boolean_names = {"false", "true"};
 constexpr std::array<std::string_view, 2> type_names = {"memory", "storage"};
 constexpr std::array<std::string_view, 2> order_names = {"memory_first", "storage_first"};
 constexpr std::array<std::string_view, 2> reserve_names = {"full", "sparse"};
-constexpr std::array<std::string_view, 2> engine_names = {"mapped", "staged"};
+constexpr std::array engine_names = {
+#define SILL_ENGINE_NAME(name, in_place, help) std::string_view(#name),
+    SILL_ENGINES(SILL_ENGINE_NAME)
+#undef SILL_ENGINE_NAME
+};
+#define SILL_ENGINE_NAME(name, in_place, help) ", " #name
+#define SILL_ENGINE_HELP(name, in_place, help) "; " #name ": " help
+constexpr std::string_view engine_values = std::string_view(SILL_ENGINES(SILL_ENGINE_NAME)).substr(2);
+constexpr std::string_view engine_help = std::string_view(SILL_ENGINES(SILL_ENGINE_HELP) ".").substr(2);
+#undef SILL_ENGINE_NAME
+#undef SILL_ENGINE_HELP
 constexpr std::array<std::string_view, 2> layout_names = {"consecutive", "overlap"};
 // In the order of the bits of AccessStyle.
 constexpr std::array<std::string_view, 7> style_names = {
@@ -252,11 +262,11 @@ const std::array<HintRow, 18> rows = {{
      .parse = [](Value value, Hints& hints) { return read_name(value, reserve_names, hints.reserve); },
      .format = [](const Hints& hints) { return name_of(reserve_names, hints.reserve); }},
     {.key = "storage_alloc_engine",
-     .values = "mapped, staged",
-     .default_value = "mapped",
+     .values = engine_values,
+     .default_value = engine_names[0],
      .unit = "",
      .aliases = {},
-     .help = "mapped: the file's pages are the window; staged: memory that a sync writes out.",
+     .help = engine_help,
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, engine_names, hints.engine); },
      .format = [](const Hints& hints) { return name_of(engine_names, hints.engine); }},

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/coarray_record.hpp"
+#include "base/engines.hpp"
 #include "base/status.hpp"
 
 namespace sill {
@@ -19,7 +20,6 @@ namespace sill {
 enum class AllocType { memory, storage };
 enum class Order { memory_first, storage_first };
 enum class Reserve { full, sparse };
-enum class Engine { mapped, staged };
 enum class Layout { consecutive, overlap };
 
 // MPI-IO's access styles, a set.
@@ -56,7 +56,7 @@ struct WindowHints {
   std::optional<unsigned> striping_factor;     // or all_devices
   std::optional<std::uint64_t> striping_unit;  // bytes
   Reserve reserve = Reserve::full;
-  Engine engine = Engine::mapped;
+  EngineKind engine = EngineKind::mapped;
   Layout layout = Layout::consecutive;
   bool readonly = false;
   bool learn = true;

@@ -25,13 +25,13 @@ Status forget_file(Coarray& coarray) {
   coarray.kept = false;
   window.hints().discard = true;
   window.hints().unlink = false;
-  storage::Source& source = window.own_segment()->source();
+  storage::File& file = window.own_segment()->file();
   CoarrayRecord record = *window.hints().coarray;
   if (window.placements()[static_cast<std::size_t>(window.rank())].leader == window.rank())
-    return storage::give_up_coarray(source, record);
+    return storage::give_up_coarray(file, record);
   // One file for all images: until the first one deletes it, in the next sync at the latest, it means nothing.
   record.state = CoarrayRecord::State::fresh;
-  const Status status = storage::write_coarray_record(source, record);
+  const Status status = storage::write_coarray_record(file, record);
   return status.cause() == Cause::no_such_file ? Status() : status;
 }
 

@@ -118,12 +118,12 @@ Result<Found> look(const std::string& path, CoarrayRecord& ours, bool inside) {
 }
 
 // Of the coarrays in an image's file, those whose places are taken: all but the one of this name, which is taken out.
-Result<std::vector<CoarrayRecord>> take_out(const storage::Source& source, const std::string& name) {
-  auto read = storage::read_coarray_records(source.path());
+Result<std::vector<CoarrayRecord>> take_out(const storage::File& file, const std::string& name) {
+  auto read = storage::read_coarray_records(file.path());
   if (!read.ok()) return read.status();
   std::vector<CoarrayRecord> records = std::move(read.value()).value_or(std::vector<CoarrayRecord>());
   if (std::erase_if(records, [&](const CoarrayRecord& record) { return record.name == name; }) == 0) return records;
-  if (Status status = storage::drop_coarray_record(source, name); !status.ok()) return status;
+  if (Status status = storage::drop_coarray_record(file, name); !status.ok()) return status;
   return records;
 }
 
@@ -133,9 +133,9 @@ Status place_inside(const std::string& path, CoarrayRecord& record, bool behind)
   record.offset = 0;
   std::error_code error;
   if (!fs::exists(path, error)) return error ? Status(Cause::io, path + ": " + error.message()) : Status();
-  auto source = storage::Source::open({path, 0600, {}, {}, false, true});
-  if (!source.ok()) return source.status();
-  auto taken = take_out(source.value(), record.name);
+  auto file = storage::File::open({path, 0600, {}, {}, false, true});
+  if (!file.ok()) return file.status();
+  auto taken = take_out(file.value(), record.name);
   if (!taken.ok()) return taken.status();
   // Windows of this run lie there, too, whose coarrays aren't kept any more.
   for (const Coarray* coarray : coarrays()) {
@@ -144,15 +144,15 @@ Status place_inside(const std::string& path, CoarrayRecord& record, bool behind)
       taken.value().push_back(*hints.coarray);
   }
   const std::uint64_t align = window::alignment(record.size, storage::page_size());
-  record.offset = free_offset(std::move(taken).value(), record.size, align, behind ? source.value().size_at_open() : 0);
-  return source.value().clear(*record.offset, record.size);
+  record.offset = free_offset(std::move(taken).value(), record.size, align, behind ? file.value().size_at_open() : 0);
+  return file.value().clear(*record.offset, record.size);
 }
 
 Status remove(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return {};
-  auto source = storage::Source::open({path, 0600, {}, {}});
-  return source.ok() ? storage::remove_file(source.value()) : source.status();
+  auto file = storage::File::open({path, 0600, {}, {}});
+  return file.ok() ? storage::remove_file(file.value()) : file.status();
 }
 
 WindowHints hints_for(const CoarrayRecord& record, const std::string& path, const CoarrayOptions& options) {

@@ -84,7 +84,7 @@ void enter_coarray(const Call& call, const Name& name, const Place* place) {
     expect_initialisers();
     if (place->restored) {
       coarray->shielded = true;
-      stop_on_error(mpi::agree(window->comm()->comm, window->own_segment()->shield()));
+      stop_on_error(mpi::agree(window->comm()->comm, window->own_segment()->engine().shield()));
     }
   }
   enter(std::move(coarray));
@@ -156,7 +156,7 @@ void deregister_coarray(Coarray& coarray) {
     // A file of its own is deleted; in that of the image, where others may lie, its place is to be given up.
     const auto& record = coarray.window().hints().coarray;
     if (options().value().unlink && record && record->offset)
-      if (const Status status = storage::drop_coarray_record(coarray.window().own_segment()->source(), record->name);
+      if (const Status status = storage::drop_coarray_record(coarray.window().own_segment()->file(), record->name);
           !status.ok())
         log(LogLevel::warn, "coarrays: " + status.message());
   }

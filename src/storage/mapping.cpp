@@ -97,19 +97,19 @@ bool takes_large_pages(const void* address, std::size_t length, std::uint64_t of
   return length >= long_mapping && (reinterpret_cast<std::uintptr_t>(address) - offset) % large_page == 0;
 }
 
-Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, const Usage& usage) {
+Status map_over(void* address, std::size_t length, const File& file, std::uint64_t offset, const Usage& usage) {
   if (length == 0) return {};
-  if (::mmap(address, length, source.is_readonly() ? PROT_READ : read_write, MAP_SHARED | MAP_FIXED, source.fd(),
+  if (::mmap(address, length, file.is_readonly() ? PROT_READ : read_write, MAP_SHARED | MAP_FIXED, file.fd(),
              static_cast<off_t>(offset)) == MAP_FAILED)
-    return errno_status(errno, source.path() + ": mapping " + std::to_string(length) + " bytes");
+    return errno_status(errno, file.path() + ": mapping " + std::to_string(length) + " bytes");
   return usage.access_style || usage.large_pages ? advise(address, length, usage) : Status();
 }
 
-Status map_private(void* address, std::size_t length, const Source& source, std::uint64_t offset) {
+Status map_private(void* address, std::size_t length, const File& file, std::uint64_t offset) {
   constexpr int flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
-  if (length == 0 || ::mmap(address, length, read_write, flags, source.fd(), static_cast<off_t>(offset)) != MAP_FAILED)
+  if (length == 0 || ::mmap(address, length, read_write, flags, file.fd(), static_cast<off_t>(offset)) != MAP_FAILED)
     return {};
-  return errno_status(errno, source.path() + ": mapping " + std::to_string(length) + " bytes privately");
+  return errno_status(errno, file.path() + ": mapping " + std::to_string(length) + " bytes privately");
 }
 
 Status unmap_over(void* address, std::size_t length) {
@@ -128,10 +128,10 @@ Status advise(void* address, std::size_t length, const Usage& usage) {
   return errno_status(errno, "access_style: madvise");
 }
 
-void forget_clean(void* address, std::size_t length, const Source& source, std::uint64_t offset) {
+void forget_clean(void* address, std::size_t length, const File& file, std::uint64_t offset) {
   // The second call passes over what is mapped. Neither loses a byte, so failing means no more than memory in use.
   (void)::madvise(address, length, MADV_DONTNEED);
-  (void)::posix_fadvise(source.fd(), static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_DONTNEED);
+  (void)::posix_fadvise(file.fd(), static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_DONTNEED);
 }
 
 void break_large_pages(void* address, std::size_t length) {

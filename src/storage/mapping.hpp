@@ -1,10 +1,11 @@
 #pragma once
-// Mapping: a source seen at an address. The only caller of mmap, msync and madvise.
+// Mapping: a file seen at an address. The only caller of mmap, msync and madvise.
 #include <cstddef>
 #include <cstdint>
 
+#include "base/hints.hpp"
 #include "base/status.hpp"
-#include "storage/source.hpp"
+#include "storage/file.hpp"
 
 namespace sill::storage {
 
@@ -53,12 +54,12 @@ std::byte* mapping_end(const void* address);
 // Whether so many bytes of address space are to be had now.
 Status check_address_space(std::size_t length);
 
-// Puts the pages of `source` from `offset` on at `address`, in place of what is there. All page-aligned, but for
-// `length`, which may end inside a page. Of a source that is only read they can't be stored to.
-Status map_over(void* address, std::size_t length, const Source& source, std::uint64_t offset, const Usage& usage);
+// Puts the pages of `file` from `offset` on at `address`, in place of what is there. All page-aligned, but for
+// `length`, which may end inside a page. Of a file that is only read they can't be stored to.
+Status map_over(void* address, std::size_t length, const File& file, std::uint64_t offset, const Usage& usage);
 
-// The same with private pages: what is stored there never reaches the source.
-Status map_private(void* address, std::size_t length, const Source& source, std::uint64_t offset);
+// The same with private pages: what is stored there never reaches the file.
+Status map_private(void* address, std::size_t length, const File& file, std::uint64_t offset);
 
 // Puts fresh anonymous memory back at a page-aligned place.
 Status unmap_over(void* address, std::size_t length);
@@ -70,7 +71,7 @@ bool takes_large_pages(const void* address, std::size_t length, std::uint64_t of
 Status advise(void* address, std::size_t length, const Usage& usage);
 
 // Takes out of memory what is clean of a mapping, and in use by no other process.
-void forget_clean(void* address, std::size_t length, const Source& source, std::uint64_t offset);
+void forget_clean(void* address, std::size_t length, const File& file, std::uint64_t offset);
 
 // Makes small pages of the large ones of a mapping that are clean, and mapped by no other process.
 void break_large_pages(void* address, std::size_t length);

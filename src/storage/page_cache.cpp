@@ -20,11 +20,11 @@ constexpr long cachestat_number = 451;  // the same on all architectures but alp
 
 }  // namespace
 
-std::optional<CacheUse> cache_use(const Source& source, std::uint64_t offset, std::uint64_t length) {
+std::optional<CacheUse> cache_use(const File& file, std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return CacheUse{};  // the kernel takes 0 for "to the end"
   cachestat_range range{offset, length};
   cachestat_counts counts{};
-  if (::syscall(cachestat_number, source.fd(), &range, &counts, 0) != 0) return std::nullopt;
+  if (::syscall(cachestat_number, file.fd(), &range, &counts, 0) != 0) return std::nullopt;
   return CacheUse{counts.cached * page_size(), counts.dirty * page_size()};
 }
 

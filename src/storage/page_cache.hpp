@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "storage/source.hpp"
+#include "storage/file.hpp"
 
 namespace sill::storage {
 
@@ -13,6 +13,6 @@ struct CacheUse {
 };
 
 // nullopt where the kernel can't tell (cachestat came with Linux 6.5).
-std::optional<CacheUse> cache_use(const Source& source, std::uint64_t offset, std::uint64_t length);
+std::optional<CacheUse> cache_use(const File& file, std::uint64_t offset, std::uint64_t length);
 
 }  // namespace sill::storage

@@ -19,12 +19,10 @@
 namespace sill::storage {
 namespace {
 
-std::string sidecar_path(const Source& source) { return source.path() + ".sill"; }
+std::string sidecar_path(const File& file) { return file.path() + ".sill"; }
 
 // Who only reads leaves nothing beside the file.
-bool has_sidecar(const Source& source) {
-  return !source.is_device() && !source.is_anonymous() && !source.is_readonly();
-}
+bool has_sidecar(const File& file) { return !file.is_device() && !file.is_anonymous() && !file.is_readonly(); }
 
 // Now, in whole milliseconds, for so it is written.
 timespec this_moment() {
@@ -128,8 +126,8 @@ void set_time(int fd, const std::string& path, const timespec& time) {
 }
 
 // Another text in place of a sidecar's, whole or not at all, whenever the process or the machine stops.
-Status replace_whole(const Source& source, const std::string& text, mode_t perm, const timespec& time) {
-  const std::string path = sidecar_path(source);
+Status replace_whole(const File& file, const std::string& text, mode_t perm, const timespec& time) {
+  const std::string path = sidecar_path(file);
   const int old = open_ours(path, O_RDONLY);
   if (old < 0 && errno != ENOENT) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
   if (old >= 0) ::close(old);
@@ -141,7 +139,7 @@ Status replace_whole(const Source& source, const std::string& text, mode_t perm,
   if (error == 0 && ::fsync(fd) != 0) error = errno;
   if (::close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && ::rename(beside.c_str(), path.c_str()) != 0) error = errno;
-  if (error == 0) return source.sync_folder();
+  if (error == 0) return file.sync_folder();
   ::unlink(beside.c_str());
   return errno_status(error, path);
 }
@@ -160,8 +158,8 @@ std::optional<std::string> read_ours(const std::string& path, struct stat* found
 
 // Does what `change` does to the records of an image's file. The sidecar's time stays, unless a sync is noted.
 template <class Change>
-Status change_records(const Source& source, bool is_sync, Change change) {
-  const std::string path = sidecar_path(source);
+Status change_records(const File& file, bool is_sync, Change change) {
+  const std::string path = sidecar_path(file);
   struct stat found {};
   const auto text = read_ours(path, &found);
   if (!text) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
@@ -170,7 +168,7 @@ Status change_records(const Source& source, bool is_sync, Change change) {
   change(records.value());
   const auto changed = replace_coarray_records(*text, records.value());
   const timespec time = is_sync ? this_moment() : found.st_mtim;
-  return changed.ok() ? replace_whole(source, changed.value(), found.st_mode & 0777, time) : changed.status();
+  return changed.ok() ? replace_whole(file, changed.value(), found.st_mode & 0777, time) : changed.status();
 }
 
 auto same_name(const std::string& name) {
@@ -179,10 +177,10 @@ auto same_name(const std::string& name) {
 
 // One more coarray in an image's file, or the same anew. The records of the others stay; those of a file that is gone
 // don't.
-Status describe_in_image_file(const Source& source, const Sidecar& sidecar, mode_t perm) {
+Status describe_in_image_file(const File& file, const Sidecar& sidecar, mode_t perm) {
   std::vector<CoarrayRecord> records;
-  if (!source.created()) {
-    auto others = read_coarray_records(source.path());
+  if (!sidecar.fresh) {
+    auto others = read_coarray_records(file.path());
     if (!others.ok()) return others.status();
     if (others.value()) records = std::move(*others.value());
   }
@@ -193,7 +191,7 @@ Status describe_in_image_file(const Source& source, const Sidecar& sidecar, mode
     *at = *sidecar.coarray;
   const timespec created = this_moment();
   const auto text = replace_coarray_records(to_json(sidecar, created), records);
-  return text.ok() ? replace_whole(source, text.value(), perm, created) : text.status();
+  return text.ok() ? replace_whole(file, text.value(), perm, created) : text.status();
 }
 
 }  // namespace
@@ -209,23 +207,23 @@ Result<std::optional<std::vector<CoarrayRecord>>> read_coarray_records(const std
   return Records(std::move(records).value());
 }
 
-Status drop_coarray_record(const Source& source, const std::string& name) {
-  if (!has_sidecar(source)) return {};
-  return change_records(source, false, [&](auto& records) { std::erase_if(records, same_name(name)); });
+Status drop_coarray_record(const File& file, const std::string& name) {
+  if (!has_sidecar(file)) return {};
+  return change_records(file, false, [&](auto& records) { std::erase_if(records, same_name(name)); });
 }
 
-Status give_up_coarray(Source& source, const CoarrayRecord& record) {
-  if (!record.offset) return unlink_file(source);
-  if (Status status = drop_coarray_record(source, record.name); !status.ok()) return status;
-  const auto left = read_coarray_records(source.path());
-  return left.ok() && left.value() && left.value()->empty() ? unlink_file(source) : left.status();
+Status give_up_coarray(const File& file, const CoarrayRecord& record) {
+  if (!record.offset) return unlink_file(file);
+  if (Status status = drop_coarray_record(file, record.name); !status.ok()) return status;
+  const auto left = read_coarray_records(file.path());
+  return left.ok() && left.value() && left.value()->empty() ? unlink_file(file) : left.status();
 }
 
-Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) {
-  if (!has_sidecar(source)) return {};
-  if (sidecar.coarray && sidecar.coarray->offset) return describe_in_image_file(source, sidecar, perm);
-  const std::string path = sidecar_path(source);
-  const int fd = open_to_write(path, source.created(), perm);
+Status write_sidecar(const File& file, const Sidecar& sidecar, mode_t perm) {
+  if (!has_sidecar(file)) return {};
+  if (sidecar.coarray && sidecar.coarray->offset) return describe_in_image_file(file, sidecar, perm);
+  const std::string path = sidecar_path(file);
+  const int fd = open_to_write(path, sidecar.fresh, perm);
   if (fd < 0) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
   const timespec created = this_moment();
   int error = write_text(fd, to_json(sidecar, created));
@@ -236,12 +234,12 @@ Status write_sidecar(const Source& source, const Sidecar& sidecar, mode_t perm) 
   return errno_status(error, path);
 }
 
-Status write_coarray_record(const Source& source, const CoarrayRecord& record) {
-  if (!has_sidecar(source)) return {};
+Status write_coarray_record(const File& file, const CoarrayRecord& record) {
+  if (!has_sidecar(file)) return {};
   if (record.offset)
-    return change_records(source, true,
+    return change_records(file, true,
                           [&](auto& records) { std::ranges::replace_if(records, same_name(record.name), record); });
-  const std::string path = sidecar_path(source);
+  const std::string path = sidecar_path(file);
   const int fd = open_ours(path, O_RDWR);
   if (fd < 0) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
   const auto old = read_all(fd);
@@ -257,18 +255,18 @@ Status write_coarray_record(const Source& source, const CoarrayRecord& record) {
   return status;
 }
 
-void touch_sidecar(const Source& source) {
-  if (!has_sidecar(source)) return;
-  const int fd = open_ours(sidecar_path(source), O_RDONLY);
+void touch_sidecar(const File& file) {
+  if (!has_sidecar(file)) return;
+  const int fd = open_ours(sidecar_path(file), O_RDONLY);
   const bool touched = fd >= 0 && ::futimens(fd, nullptr) == 0;
   if (!touched && errno != ENOENT)
-    log(LogLevel::debug, sidecar_path(source) + ": the time of the sync could not be noted");
+    log(LogLevel::debug, sidecar_path(file) + ": the time of the sync could not be noted");
   if (fd >= 0) ::close(fd);
 }
 
-void remove_sidecar(const Source& source) {
-  if (!has_sidecar(source)) return;
-  const std::string path = sidecar_path(source);
+void remove_sidecar(const File& file) {
+  if (!has_sidecar(file)) return;
+  const std::string path = sidecar_path(file);
   const int fd = open_ours(path, O_RDONLY);
   if (fd >= 0) ::close(fd);
   if (fd < 0 && errno == EEXIST) return log(LogLevel::warn, not_ours(path).message());
@@ -276,16 +274,16 @@ void remove_sidecar(const Source& source) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) log(LogLevel::warn, path + ": could not be deleted");
 }
 
-Status unlink_file(Source& source) {
-  if (!has_sidecar(source)) return {};
-  if (::unlink(source.path().c_str()) != 0 && errno != ENOENT) return errno_status(errno, source.path());
-  remove_sidecar(source);
+Status unlink_file(const File& file) {
+  if (!has_sidecar(file)) return {};
+  if (::unlink(file.path().c_str()) != 0 && errno != ENOENT) return errno_status(errno, file.path());
+  remove_sidecar(file);
   return {};
 }
 
-Status remove_file(Source& source) {
-  Status status = source.remove();
-  if (status.ok()) remove_sidecar(source);
+Status remove_file(const File& file) {
+  Status status = file.remove();
+  if (status.ok()) remove_sidecar(file);
   if (status.cause() != Cause::in_use) return status;
   log(LogLevel::info, status.message() + "; not deleted");
   return {};

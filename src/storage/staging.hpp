@@ -4,16 +4,16 @@
 #include <cstdint>
 
 #include "base/status.hpp"
-#include "storage/source.hpp"
+#include "storage/file.hpp"
 
 namespace sill::storage {
 
-// Reads [offset, offset + length) of the source into memory; what lies behind the end of the file reads as zeros.
-Status read_in(const Source& source, std::uint64_t offset, void* memory, std::size_t length);
+// Reads [offset, offset + length) of the file into memory; what lies behind the end of the file reads as zeros.
+Status read_in(const File& file, std::uint64_t offset, void* memory, std::size_t length);
 
-// Writes the blocks of memory that differ from the source, and makes them durable. Several processes may do this for
+// Writes the blocks of memory that differ from the file, and makes them durable. Several processes may do this for
 // the same bytes of shared memory: one at a time, so that older bytes never overwrite newer ones. Returns bytes
 // written.
-Result<std::uint64_t> write_out(const Source& source, std::uint64_t offset, const void* memory, std::size_t length);
+Result<std::uint64_t> write_out(const File& file, std::uint64_t offset, const void* memory, std::size_t length);
 
 }  // namespace sill::storage

@@ -77,9 +77,9 @@ struct Watch::Watched {
 
   std::byte* address;
   std::size_t length;
-  const Source* source;
+  const File* file;
   std::uint64_t offset;
-  std::size_t chunk;  // bytes; chunks begin at its multiples in the source
+  std::size_t chunk;  // bytes; chunks begin at its multiples in the file
   bool large_pages;
   bool alone;  // no other process maps these bytes
   std::vector<Piece> pieces;
@@ -101,7 +101,7 @@ using Watched = Watch::Watched;
 // What the kernel has of a part of the mapping in memory. Where it doesn't tell of files, it does of mappings, but not
 // what is dirty.
 std::optional<CacheUse> use_of(const Watched& watched, std::size_t begin, std::size_t length) {
-  if (const auto use = cache_use(*watched.source, watched.offset + begin, length)) return use;
+  if (const auto use = cache_use(*watched.file, watched.offset + begin, length)) return use;
   std::vector<unsigned char> pages((length + page_size() - 1) / page_size());
   if (::mincore(watched.address + begin, length, pages.data()) != 0) return std::nullopt;
   const auto resident = std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; });
@@ -113,8 +113,8 @@ bool write_out(const Watched& watched, std::size_t first, std::size_t last, bool
   const auto begin = static_cast<off64_t>(watched.offset + watched.begin(first));
   const auto length = static_cast<off64_t>(watched.bytes(first, last));
   const unsigned flags = SYNC_FILE_RANGE_WRITE | (wait ? SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER : 0);
-  if (::sync_file_range(watched.source->fd(), begin, length, flags) == 0 || errno == EINTR) return true;
-  log(LogLevel::debug, watched.source->path() + ": writing out ahead of a sync: " + std::strerror(errno));
+  if (::sync_file_range(watched.file->fd(), begin, length, flags) == 0 || errno == EINTR) return true;
+  log(LogLevel::debug, watched.file->path() + ": writing out ahead of a sync: " + std::strerror(errno));
   return false;
 }
 
@@ -129,7 +129,7 @@ void break_up(const Watched& watched, std::size_t chunk) {
   if (watched.alone)
     break_large_pages(watched.address + begin, bytes);
   else
-    forget_clean(watched.address + begin, bytes, *watched.source, watched.offset + begin);
+    forget_clean(watched.address + begin, bytes, *watched.file, watched.offset + begin);
 }
 
 // Whether there is more to break up when the time is over.
@@ -148,7 +148,7 @@ void advise_piece(Watched& watched, Watched::Piece& piece) {
   const bool random = piece.pattern.advice() == Advice::random;
   const std::size_t begin = watched.begin(piece.begin);
   const std::size_t last = piece.begin + piece.count;
-  log(LogLevel::debug, watched.source->path() + ": bytes from " + std::to_string(watched.offset + begin) +
+  log(LogLevel::debug, watched.file->path() + ": bytes from " + std::to_string(watched.offset + begin) +
                            " on are accessed " + (random ? "at random" : "in stretches"));
   const Usage usage{random ? access_random : access_none, watched.large_pages};
   if (!advise(watched.address + begin, watched.bytes(piece.begin, last), usage).ok()) watched.blind = true;
@@ -308,7 +308,7 @@ bool fits_in_memory(std::uint64_t bytes) {
 
 std::vector<Watched::Piece> pieces_of(const Watched& watched) {
   std::vector<Watched::Piece> pieces;
-  const std::uint64_t read_ahead = read_ahead_pages(watched.source->device());
+  const std::uint64_t read_ahead = read_ahead_pages(watched.file->device());
   const std::size_t most = (watched.chunks() + most_pieces - 1) / most_pieces;
   for (std::size_t begin = 0; begin < watched.chunks(); begin += most) {
     const std::size_t count = std::min(most, watched.chunks() - begin);
@@ -335,11 +335,11 @@ bool Watch::wanted(std::size_t length, const Care& care) {
   return learn || behind;
 }
 
-Watch::Watch(std::byte* address, std::size_t length, const Source& source, std::uint64_t offset, const Care& care) {
+Watch::Watch(std::byte* address, std::size_t length, const File& file, std::uint64_t offset, const Care& care) {
   const auto [learn, behind] = what_for(length, care);
   if (!(learn || behind)) return;
   std::unique_ptr<Watched, Forget> watched(
-      new Watched{address, length, &source, offset, chunk_bytes(length), care.large_pages, care.alone, {}, {}});
+      new Watched{address, length, &file, offset, chunk_bytes(length), care.large_pages, care.alone, {}, {}});
   if (learn) watched->pieces = pieces_of(*watched);
   if (behind) watched->behind.emplace(watched->chunks());
   watcher().add(watched.get());

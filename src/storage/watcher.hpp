@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "storage/source.hpp"
+#include "storage/file.hpp"
 
 namespace sill::storage {
 
@@ -20,14 +20,14 @@ struct Care {
   std::uint64_t node_bytes = 0;  // of this mapping and its sisters on the node
 };
 
-// While it lives, the mapping of [offset, offset + length) of the source at `address` is watched; it must stay mapped
+// While it lives, the mapping of [offset, offset + length) of the file at `address` is watched; it must stay mapped
 // that long. Thread-safe.
 class Watch {
  public:
   Watch() = default;
   // Whether there is anything to watch for: if not, a Watch does nothing.
   static bool wanted(std::size_t length, const Care& care);
-  Watch(std::byte* address, std::size_t length, const Source& source, std::uint64_t offset, const Care& care);
+  Watch(std::byte* address, std::size_t length, const File& file, std::uint64_t offset, const Care& care);
   // To be called after each sync.
   void synced();
 

@@ -25,7 +25,7 @@ std::byte* visible(const Window& window, const Target& target, MPI_Count bytes) 
   if (target.rank < 0 || target.rank >= static_cast<int>(window.placements().size())) return nullptr;
   const Placement& placement = window.placements()[target.rank];
   std::byte* base = window.base(target.rank);
-  if (!base || !placement.mapped() || target.disp < 0) return nullptr;
+  if (!base || !placement.in_place() || target.disp < 0) return nullptr;
   const auto begin = static_cast<std::uint64_t>(target.disp) * static_cast<std::uint64_t>(placement.disp_unit);
   const bool inside = begin >= placement.storage_begin &&
                       begin + static_cast<std::uint64_t>(bytes) <= placement.storage_begin + placement.storage_length;

@@ -105,59 +105,51 @@ Result<std::vector<Request>> exchange(const AllocateCall& call, const Asked& ask
 
 // Another node's leader has reserved the bytes: they must be there as seen from here, else loads and stores would be
 // signals.
-Status check_view(storage::Source& source, const Placement& placement) {
+Status check_view(storage::File& file, const Placement& placement) {
   const std::uint64_t end = placement.file_offset + placement.storage_length;
-  const auto size = source.size_seen_now();
+  const auto size = file.size_seen_now();
   if (!size.ok() || size.value() >= end) return size.status();
-  return {Cause::bad_file, source.path() + ": ends at byte " + std::to_string(size.value()) + " on node " +
-                               host_name() + ", though rank " + std::to_string(placement.leader) +
-                               " on another node reserved " + std::to_string(end) + " bytes"};
+  return {Cause::bad_file, file.path() + ": ends at byte " + std::to_string(size.value()) + " on node " + host_name() +
+                               ", though rank " + std::to_string(placement.leader) + " on another node reserved " +
+                               std::to_string(end) + " bytes"};
 }
 
 // Attaches one rank's storage at the address where this process sees its segment.
-Status attach_store(storage::Source source, int rank, Window& window) {
+Status attach_store(std::shared_ptr<storage::File> file, int rank, Window& window) {
   const Placement& placement = window.placements()[rank];
   const bool mine = rank == window.rank();
-  const StoredSegment::Extent extent{window.base(rank) + placement.storage_begin, placement.storage_length,
-                                     placement.file_offset, placement.staged,
-                                     mine && source.size_at_open() > placement.file_offset};
-  if (mine && !source.striping_applied()) {
+  const storage::Extent extent{window.base(rank) + placement.storage_begin, placement.storage_length,
+                               placement.file_offset};
+  if (mine && !file->striping_applied()) {
     window.hints().striping_factor.reset();
     window.hints().striping_unit.reset();
   }
-  auto segment = std::make_shared<StoredSegment>(std::move(source), extent);
+  auto segment = std::make_shared<StoredSegment>(std::move(file), placement.engine, extent);
   window.add(segment, mine);
   if (mine && !window.comm()->on_my_node(placement.leader))
-    if (Status status = check_view(segment->source(), placement); !status.ok()) return status;
+    if (Status status = check_view(segment->file(), placement); !status.ok()) return status;
   return segment->attach(window.hints(), mine, window.name());
 }
 
 // Attaches what can be seen of the window's storage from this process: its own, and its neighbours' on the node.
 Status attach_stores(Stores& stores, Window& window) {
   const mpi::OwnComm& own = *window.comm();
-  Status status = stores.mine() ? attach_store(*std::exchange(stores.mine(), {}), own.rank, window) : Status();
+  Status status = stores.mine() ? attach_store(stores.mine()->file(), own.rank, window) : Status();
   for (int rank = 0; rank < own.size && status.ok(); ++rank) {
     const bool seen = window.placements()[rank].storage_length > 0 && window.base(rank);
     if (!seen || rank == own.rank) continue;
-    auto source = storage::Source::open_peer(stores.path_of(rank), stores.identity_of(rank), window.readonly());
-    status = source.ok() ? attach_store(std::move(source).value(), rank, window) : source.status();
+    auto file = storage::File::open_peer(stores.path_of(rank), stores.identity_of(rank), window.readonly());
+    status = file.ok() ? attach_store(std::make_shared<storage::File>(std::move(file).value()), rank, window)
+                       : file.status();
   }
   return status;
 }
 
-// A file that was created goes, with its sidecar.
-void undo(storage::Source& source) {
-  const Status status = source.created() ? storage::remove_file(source) : source.undo();
-  if (!status.ok()) log(LogLevel::warn, status.message());
-}
-
 // Frees a window that came to nothing.
 void give_up(Window& window) {
-  if (StoredSegment* own = window.own_segment()) {
-    if (window.comm()->alone_on_node())
-      if (const Status status = own->detach(); !status.ok()) log(LogLevel::warn, status.message());
-    undo(own->source());
-  }
+  StoredSegment* own = window.own_segment();
+  if (own && window.comm()->alone_on_node())
+    if (const Status status = own->engine().detach(); !status.ok()) log(LogLevel::warn, status.message());
   MPI_Win win = window.hidden().win;
   below().Win_free(&win);
 }
@@ -184,33 +176,24 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   // Copies of what is only read don't undo each other.
   Status status = asked.hints.readonly ? Status() : check_overlap(placements);
   if (status.ok()) status = stores.value().reserve(*own, placements, asked.hints.reserve);
-  if (!status.ok()) {
-    stores.value().undo();
-    return status;
-  }
+  if (!status.ok()) return status;
   auto hidden = make_hidden(*own, requests.value(), placements, {call.info, call.shared, contiguous});
-  if (!hidden.ok()) {
-    stores.value().undo();
-    return hidden.status();
-  }
+  if (!hidden.ok()) return hidden.status();
   const int flavor = call.shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE;
   WindowHints settled = settle(asked.hints, requests.value()[own->rank], placements[own->rank], fields);
   auto window = std::make_unique<Window>(Window::Allocation{
       flavor, own, std::move(placements), std::move(hidden).value(), std::move(settled), fields.window});
   window->keep(std::move(promise));
   status = mpi::agree(own->comm, with_key(attach_stores(stores.value(), *window)));
-  if (!status.ok()) {
-    give_up(*window);
-    return status;
-  }
-  if (StoredSegment* segment = window->own_segment())
-    status = describe_store(segment->source(), own->rank, window->placements(), asked.hints, fields, world_ranks);
-  // Without coarrays it is ok on all ranks.
+  if (auto& mine = stores.value().mine(); mine && status.ok())
+    status = describe_store(*mine, own->rank, window->placements(), asked.hints, fields, world_ranks);
+  // Without coarrays it is the same on all ranks by now.
   if (asked.hints.coarray) status = mpi::agree(own->comm, status);
   if (!status.ok()) {
     give_up(*window);
     return status;
   }
+  stores.value().commit();
   window->watch();
   return window;
 }
@@ -218,10 +201,11 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
 void log_birth(const Window& window) {
   if (!log_enabled(LogLevel::info)) return;
   const Placement& mine = window.placements()[window.rank()];
-  log(LogLevel::info, "window " + window.name() + ": " + std::to_string(mine.size) + " bytes, " +
-                          std::to_string(mine.storage_length) + " of them on " + window.path() +
-                          (mine.staged ? " (staged)" : "") + ", path: " + window.hidden().path +
-                          (window.hidden().translated ? ", displacements translated" : ""));
+  log(LogLevel::info,
+      "window " + window.name() + ": " + std::to_string(mine.size) + " bytes, " + std::to_string(mine.storage_length) +
+          " of them on " + window.path() +
+          (mine.storage_length == 0 || mine.in_place() ? "" : " (" + std::string(row_of(mine.engine).name) + ")") +
+          ", path: " + window.hidden().path + (window.hidden().translated ? ", displacements translated" : ""));
 }
 
 // The error goes to the communicator's handler, or to who asked in the caller's name.
@@ -262,30 +246,26 @@ Status move_to(Window& window, const WindowHints& hints) {
   if (!stores.ok()) return stores.status();
   auto placements = place(requests.value(), stores.value().opened(), storage::page_size(), false);
   const auto same_place = [](const Placement& a, const Placement& b) {
-    return a.shift == b.shift && a.align == b.align && a.storage_length == b.storage_length && a.staged == b.staged;
+    return a.shift == b.shift && a.align == b.align && a.storage_length == b.storage_length && a.engine == b.engine;
   };
   Status status;
   if (!std::equal(placements.begin(), placements.end(), window.placements().begin(), same_place))
     status = {Cause::unsupported, "a window can't move to a file that it shares with other ranks, page by page"};
   if (status.ok()) status = stores.value().reserve(own, placements, hints.reserve);
-  if (!status.ok()) {
-    stores.value().undo();
-    return status;
-  }
+  if (!status.ok()) return status;
   // Nobody may still be putting into what is copied now.
   below().Barrier(own.comm);
   std::byte* base = window.base(own.rank);
   const std::vector<std::byte> bytes(base, base + mine.size);
   auto old = window.exchange_storing(placements, hints);
   status = with_key(attach_stores(stores.value(), window));
-  if (status.ok())
-    status = describe_store(window.own_segment()->source(), own.rank, placements, hints, fields, world_ranks);
+  if (status.ok()) status = describe_store(*stores.value().mine(), own.rank, placements, hints, fields, world_ranks);
   if (status = mpi::agree(own.comm, status); !status.ok()) {
-    if (StoredSegment* segment = window.own_segment()) undo(segment->source());
     const Status back = mpi::agree(own.comm, window.put_back(std::move(old)));
     return back.ok() ? status : back;
   }
-  if (!window.own_segment()->extent().restored) std::copy(bytes.begin(), bytes.end(), base);
+  stores.value().commit();
+  if (!window.own_segment()->restored()) std::copy(bytes.begin(), bytes.end(), base);
   window.watch();
   return mpi::from_code(below().Barrier(own.comm), "MPI_Barrier");
 }

@@ -108,7 +108,7 @@ class HiddenInfo {
 };
 
 bool any_mapped(std::span<const Placement> placements) {
-  return std::any_of(placements.begin(), placements.end(), [](const Placement& p) { return p.mapped(); });
+  return std::any_of(placements.begin(), placements.end(), [](const Placement& p) { return p.in_place(); });
 }
 
 // The part of a shift that no choice of pages can save.
@@ -120,7 +120,7 @@ bool any_shifted_in_page(std::span<const Placement> placements) {
 
 bool any_large(std::span<const Placement> placements) {
   return std::any_of(placements.begin(), placements.end(),
-                     [](const Placement& p) { return p.mapped() && p.align > page_size(); });
+                     [](const Placement& p) { return p.in_place() && p.align > page_size(); });
 }
 
 // Bytes to ask the MPI library for, so that the pages put over a segment stay inside it.
@@ -132,7 +132,7 @@ std::uint64_t hidden_size(const mpi::OwnComm& own, std::span<const Placement> pl
     const std::uint64_t room = (pad ? 2 * mine.align : page_size()) + page_size();
     return mine.size + (last && any_mapped(placements) ? room : 0);
   }
-  if (!mine.mapped()) return mine.size;
+  if (!mine.in_place()) return mine.size;
   return pad ? round_up(mine.shift + mine.size, page_size()) + mine.align
              : round_up(shift_in_page(mine) + mine.size, page_size());
 }
@@ -170,11 +170,12 @@ std::vector<Shift> find_shifts(std::span<const Placement> placements, std::span<
   if (!any_mapped(placements)) return shifts;
   const auto first = std::find_if(placements.begin(), placements.end(), [](const Placement& p) { return p.size > 0; });
   const auto first_rank = static_cast<std::size_t>(first - placements.begin());
-  const auto common = std::find_if(placements.begin(), placements.end(), [](const Placement& p) { return p.mapped(); });
+  const auto common =
+      std::find_if(placements.begin(), placements.end(), [](const Placement& p) { return p.in_place(); });
   for (std::size_t rank = 0; rank < placements.size(); ++rank) {
     const Placement& placement = placements[rank];
     const std::byte* base = contiguous ? bases[first_rank] : bases[rank];
-    if (!base || !(contiguous || placement.mapped())) continue;
+    if (!base || !(contiguous || placement.in_place())) continue;
     const Placement& model = contiguous ? *common : placement;
     const auto address = reinterpret_cast<std::uintptr_t>(base);
     if (pad) {
@@ -302,7 +303,7 @@ Status reserve_regions(const mpi::OwnComm& own, std::span<const Placement> place
   hidden.bases.assign(placements.size(), nullptr);
   for (int rank = 0; rank < own.size; ++rank) {
     const Placement& placement = placements[rank];
-    if (placement.size == 0 || (rank != own.rank && !(own.on_my_node(rank) && placement.mapped()))) continue;
+    if (placement.size == 0 || (rank != own.rank && !(own.on_my_node(rank) && placement.in_place()))) continue;
     auto region = storage::Region::reserve(round_up(placement.shift + placement.size, page_size()), placement.align);
     if (!region.ok()) return region.status();
     hidden.bases[rank] = region.value().data() + placement.shift;

@@ -51,34 +51,22 @@ Result<Request> local_request(MPI_Aint size, const Asked& asked, storage::Promis
   return request;
 }
 
-Status make_room(storage::Source& source, const Placement& placement, Reserve how) {
-  Status status = source.check_unclaimed();
-  if (status.ok()) status = source.lock(placement.file_offset, placement.storage_length);
-  if (status.ok()) status = source.reserve(placement.file_offset, placement.storage_length, how);
-  return status;
-}
-
-Status undone(storage::Source& source, const Status& why) {
-  if (const Status status = source.undo(); !status.ok()) log(LogLevel::warn, status.message());
-  return why;
-}
-
 // The part of a memory that lies on storage, at its place in the region.
-Status attach_memory(Memory& memory, storage::Source source, const Placement& placement, const NameFields& fields) {
-  if (Status status = make_room(source, placement, memory.hints.reserve); !status.ok()) return undone(source, status);
-  if (!source.striping_applied()) {
+Status attach_memory(Memory& memory, storage::Claim& claim, const Placement& placement, const NameFields& fields) {
+  const storage::FileRange range{placement.file_offset, placement.storage_length};
+  if (Status status = claim.take(std::span(&range, 1), memory.hints.reserve); !status.ok()) return status;
+  const storage::File& file = *claim.file();
+  if (!file.striping_applied()) {
     memory.hints.striping_factor.reset();
     memory.hints.striping_unit.reset();
   }
-  const StoredSegment::Extent extent{memory.region.data() + placement.shift + placement.storage_begin,
-                                     placement.storage_length, placement.file_offset, placement.staged,
-                                     source.size_at_open() > placement.file_offset};
-  memory.segment = std::make_unique<StoredSegment>(std::move(source), extent);
-  if (Status status = memory.segment->attach(memory.hints, true, fields.window); !status.ok())
-    return undone(memory.segment->source(), status);
-  memory.segment->watch(memory.hints, extent.length, true);
+  const storage::Extent extent{memory.region.data() + placement.shift + placement.storage_begin,
+                               placement.storage_length, placement.file_offset};
+  memory.segment = std::make_unique<StoredSegment>(claim.file(), placement.engine, extent);
+  if (Status status = memory.segment->attach(memory.hints, true, fields.window); !status.ok()) return status;
+  memory.segment->engine().watch(memory.hints, extent.length, true);
   const std::array world_ranks = {fields.rank};
-  return describe_store(memory.segment->source(), 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
+  return describe_store(claim, 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
 }
 
 // The memory that holds an address; call with the mutex held.
@@ -94,7 +82,7 @@ std::shared_ptr<Memory> holder_of(const void* address) {
 Status finish(const Memory& memory) {
   if (!memory.segment) return {};
   if (!memory.hints.unlink) return memory.hints.discard ? Status() : memory.segment->sync(nullptr);
-  return storage::remove_file(memory.segment->source());
+  return storage::remove_file(memory.segment->file());
 }
 
 }  // namespace
@@ -108,27 +96,27 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
   fields.host = host_name();
   fields.window = name_in_world("m" + std::to_string(next_memory_number++));
   fields.job = job_name();
-  std::optional<storage::Source> source;
+  std::optional<storage::Claim> claim;
   Opened opened;
   if (needs_store(request.value())) {
     auto store = open_store(asked.hints, fields);
     if (!store.ok()) return with_key(store.status());
-    source = std::move(store).value();
+    claim.emplace(std::move(store).value());
     opened.open = true;
-    opened.identity = source->identity();
+    opened.identity = claim->file()->identity();
   }
   const auto placements = place(std::span(&request.value(), 1), std::span(&opened, 1), storage::page_size(), false);
   const Placement& placement = placements.front();
   auto region = storage::Region::reserve(
       storage::round_up(placement.shift + std::max<std::uint64_t>(placement.size, 1), storage::page_size()),
       placement.align);
-  if (!region.ok()) return source ? undone(*source, region.status()) : region.status();
+  if (!region.ok()) return region.status();
   const auto memory =
       std::make_shared<Memory>(Memory{std::move(region).value(), std::move(promise), placement.size,
                                       settle(asked.hints, request.value(), placement, fields), nullptr});
-  if (source)
-    if (Status status = attach_memory(*memory, std::move(*source), placement, fields); !status.ok())
-      return with_key(status);
+  if (claim)
+    if (Status status = attach_memory(*memory, *claim, placement, fields); !status.ok()) return with_key(status);
+  if (claim) claim->commit();
   std::byte* base = memory->region.data() + placement.shift;
   memory->promise.lies_at(base + (placement.storage_begin > 0 ? 0 : placement.storage_length));
   std::memcpy(baseptr, &base, sizeof base);

@@ -78,15 +78,15 @@ void place_contiguous(std::span<Placement> placements, std::uint64_t page) {
     return congruent && begins_clean && ends_clean;
   });
   for (Placement& placement : placements) {
-    placement.staged = placement.storage_length > 0 && (placement.staged || !mappable);
+    if (!mappable) placement.engine = EngineKind::staged;
     placement.align = align;
-    placement.shift = mappable && !placement.staged ? shift : 0;
+    placement.shift = row_of(placement.engine).in_place ? shift : 0;
   }
 }
 
 void place_apart(Placement& placement, std::uint64_t page) {
-  if (placement.storage_begin > 0 && placement.file_offset % page != 0) placement.staged = true;
-  if (!placement.mapped()) return;
+  if (placement.storage_begin > 0 && placement.file_offset % page != 0) placement.engine = EngineKind::staged;
+  if (!placement.in_place()) return;
   placement.align = alignment(placement.storage_length, page);
   placement.shift = shift_for(placement.storage_begin, placement.file_offset, placement.align);
 }
@@ -131,7 +131,7 @@ Status check_agreement(std::span<const Request> requests) {
       check_same(requests, &Request::layout, "storage_alloc_layout",
                  [](Layout layout) { return layout == Layout::consecutive ? "consecutive" : "overlap"; }),
       check_same(requests, &Request::engine, "storage_alloc_engine",
-                 [](Engine engine) { return engine == Engine::mapped ? "mapped" : "staged"; }),
+                 [](EngineKind engine) { return std::string(row_of(engine).name); }),
       check_same(requests, &Request::reserve, "storage_alloc_reserve",
                  [](Reserve reserve) { return reserve == Reserve::full ? "full" : "sparse"; }),
       check_same(requests, &Request::unlink, "storage_alloc_unlink", flag),
@@ -210,7 +210,7 @@ std::vector<Placement> place(std::span<const Request> requests, std::span<const 
     std::uint64_t& before = taken[{placement.leader, request.offset}];
     split(request, request.offset + (request.layout == Layout::consecutive ? before : 0), page, placement);
     before += placement.storage_length;
-    placement.staged = request.engine == Engine::staged;
+    placement.engine = request.engine;
     if (!contiguous) place_apart(placement, page);
   }
   if (contiguous) place_contiguous(placements, page);
@@ -219,20 +219,21 @@ std::vector<Placement> place(std::span<const Request> requests, std::span<const 
 
 WindowHints settle(WindowHints hints, const Request& request, const Placement& placement, const NameFields& fields) {
   if (hints.factor.automatic) hints.factor = {.automatic = false, .share = request.share};
-  if (placement.staged) hints.engine = Engine::staged;
+  if (placement.storage_length > 0) hints.engine = placement.engine;
   if (const auto path = expand_filename(hints.filename, fields); path.ok())
     hints.filename = escape_filename(path.value());
   return hints;
 }
 
-std::vector<FileRange> ranges_of(int leader, std::span<const Placement> placements) {
-  std::vector<FileRange> all;
+std::vector<storage::FileRange> ranges_of(int leader, std::span<const Placement> placements) {
+  std::vector<storage::FileRange> all;
   for (const Placement& placement : placements)
     if (placement.leader == leader && placement.storage_length > 0)
       all.push_back({placement.file_offset, placement.storage_length});
-  std::sort(all.begin(), all.end(), [](const FileRange& a, const FileRange& b) { return a.offset < b.offset; });
-  std::vector<FileRange> merged;
-  for (const FileRange& range : all) {
+  std::sort(all.begin(), all.end(),
+            [](const storage::FileRange& a, const storage::FileRange& b) { return a.offset < b.offset; });
+  std::vector<storage::FileRange> merged;
+  for (const storage::FileRange& range : all) {
     if (merged.empty() || range.offset > merged.back().end())
       merged.push_back(range);
     else
@@ -254,7 +255,7 @@ Status check_overlap(std::span<const Placement> placements) {
     const Placement& placement = placements[rank];
     const bool same = furthest && furthest->leader == placement.leader;
     const bool overlaps = same && furthest->file_offset + furthest->storage_length > placement.file_offset;
-    if (overlaps && (placement.staged || furthest->staged))
+    if (overlaps && !(placement.in_place() && furthest->in_place()))
       return {Cause::bad_hint, "storage_alloc_layout, storage_alloc_offset: ranks " +
                                    std::to_string(furthest - placements.data()) + " and " + std::to_string(rank) +
                                    " share bytes of a file, but these can't be mapped (storage_alloc_engine, or an "

@@ -8,8 +8,8 @@
 
 #include "base/hints.hpp"
 #include "base/status.hpp"
+#include "storage/file.hpp"
 #include "storage/mapping.hpp"
-#include "storage/source.hpp"
 
 namespace sill::window {
 
@@ -34,7 +34,7 @@ struct Request {
   AllocType alloc_type = AllocType::memory;
   Order order = Order::memory_first;
   Layout layout = Layout::consecutive;
-  Engine engine = Engine::mapped;
+  EngineKind engine = EngineKind::mapped;
   Reserve reserve = Reserve::full;
   bool unlink = false;
   bool discard = false;
@@ -95,11 +95,12 @@ struct Placement {
   std::uint64_t storage_begin = 0;  // within the segment
   std::uint64_t storage_length = 0;
   std::uint64_t file_offset = 0;  // of storage_begin
-  bool staged = false;            // on storage, but not mapped
-  std::uint64_t align = 1;        // what the base, less its shift, is a multiple of: a page, or a large one
-  std::uint64_t shift = 0;        // of the segment's base behind such a boundary
+  EngineKind engine = EngineKind::mapped;
+  std::uint64_t align = 1;  // what the base, less its shift, is a multiple of: a page, or a large one
+  std::uint64_t shift = 0;  // of the segment's base behind such a boundary
 
-  bool mapped() const { return storage_length > 0 && !staged; }
+  // Whether there is storage that every process of the node sees where it maps it.
+  bool in_place() const { return storage_length > 0 && row_of(engine).in_place; }
 };
 
 // Places all segments. `contiguous`: segments follow each other without a gap (MPI_Win_allocate_shared's default).
@@ -111,15 +112,8 @@ std::vector<Placement> place(std::span<const Request> requests, std::span<const 
 // placeholders. Given as hints again, they lead to the same.
 WindowHints settle(WindowHints hints, const Request& request, const Placement& placement, const NameFields& fields);
 
-// A stretch of a file, in bytes.
-struct FileRange {
-  std::uint64_t offset = 0;
-  std::uint64_t length = 0;
-  std::uint64_t end() const { return offset + length; }
-};
-
 // What the ranks of a leader's store have of it, in as few stretches as can be, by their offset.
-std::vector<FileRange> ranges_of(int leader, std::span<const Placement> placements);
+std::vector<storage::FileRange> ranges_of(int leader, std::span<const Placement> placements);
 
 // Cause::bad_hint if ranks share bytes of a store (overlap) and have copies of their own (staged): the copies would
 // undo each other.

@@ -3,15 +3,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <optional>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "base/hints.hpp"
 #include "base/status.hpp"
-#include "storage/fault_guard.hpp"
-#include "storage/mapping.hpp"
-#include "storage/source.hpp"
-#include "storage/watcher.hpp"
+#include "storage/engine.hpp"
+#include "storage/file.hpp"
 
 namespace sill::window {
 
@@ -25,58 +24,35 @@ struct SyncCounts {
 
 class StoredSegment {
  public:
-  struct Extent {
-    std::byte* address = nullptr;  // of the first byte on storage
-    std::uint64_t length = 0;
-    std::uint64_t offset = 0;  // in the source
-    bool staged = false;
-    bool restored = false;  // the store held bytes here before
-  };
-  StoredSegment(storage::Source source, const Extent& extent) : source_(std::move(source)), extent_(extent) {}
+  StoredSegment(std::shared_ptr<storage::File> file, EngineKind engine, const storage::Extent& extent)
+      : file_(std::move(file)), engine_(storage::make_engine(engine, file_, extent)), extent_(extent) {}
 
-  // Brings the store to the extent's address: pages for a mapped one; its bytes for a staged one, if this process owns
-  // it. A neighbour's is open only while it is needed: node and windows multiply to more descriptors than there are.
+  // Brings the store to the extent's address. The file of a segment that isn't this process's `own` is closed then.
   Status attach(const WindowHints& hints, bool own, const std::string& window_name);
-  // Puts anonymous memory back in place of a mapped extent.
-  Status detach();
-  // Hides a mapped extent from this process's stores, which go to private pages instead, until it is attached anew.
-  Status shield();
   // Makes the bytes of [begin, end) that lie in the extent durable, and counts them if asked to. An error also if the
   // extent is this process's own and its file is deleted, replaced or cut by now.
   Status sync(const std::byte* begin, const std::byte* end, SyncCounts* counts);
   Status sync(SyncCounts* counts) { return sync(extent_.address, extent_.address + extent_.length, counts); }
   // Whether a sync is an error if the file has another name, or none: not where it is deleted at the end anyway.
   void expect_name(bool expected) { name_matters_ = expected; }
-  // Passes a changed access_style on; ends the watching.
-  Status advise(const WindowHints& hints);
-  // Has the mapping watched as the hints want it: it learns how it is accessed if the `node_bytes` of storage that the
-  // window's ranks on this node map don't fit into memory, and is written behind. `alone`: no other process maps it.
-  void watch(const WindowHints& hints, std::uint64_t node_bytes, bool alone);
-  // To be called before the mapping goes.
-  void unwatch();
 
+  // Whatever else is to be done with the segment's bytes.
+  storage::Engine& engine() { return *engine_; }
   // Open if this process owns the extent.
-  storage::Source& source() { return source_; }
-  const Extent& extent() const { return extent_; }
+  storage::File& file() { return *file_; }
+  const storage::Extent& extent() const { return extent_; }
+  // Whether the file held bytes here before, of a segment that is this process's own.
+  bool restored() const { return own_ && file_->size_at_open() > extent_.offset; }
 
  private:
-  Status sync_mapped(std::byte* begin, std::uint64_t length, SyncCounts* counts);
-  Status sync_staged(std::byte* begin, std::uint64_t length, SyncCounts* counts);
   // Makes the file's name durable, once.
   Status sync_name();
 
-  Result<storage::Source> opened_again() const {
-    return storage::Source::open_peer(source_.path(), source_.identity(), source_.is_readonly());
-  }
-
-  storage::Source source_;
-  Extent extent_;
+  std::shared_ptr<storage::File> file_;
+  std::unique_ptr<storage::Engine> engine_;
+  storage::Extent extent_;
   bool own_ = false;
   std::atomic<bool> name_matters_ = true;  // the file isn't deleted at the end
-  storage::FaultGuard guard_;
-  std::mutex watch_mutex_;                  // a sync on one thread may go on while another changes the access style
-  std::optional<storage::Source> watched_;  // a neighbour's source, as long as it is watched
-  storage::Watch watch_;
   std::atomic<bool> name_durable_{false};
 };
 

@@ -9,12 +9,17 @@
 
 namespace sill::window {
 
-Result<storage::Source> open_store(const WindowHints& hints, const NameFields& fields) {
-  if (hints.anonymous) return storage::Source::anonymous();
-  auto path = expand_filename(hints.filename, fields);
-  if (!path.ok()) return path.status();
-  return storage::Source::open({std::move(path).value(), hints.file_perm, hints.striping_factor, hints.striping_unit,
+Result<storage::Claim> open_store(const WindowHints& hints, const NameFields& fields) {
+  const auto open = [&]() -> Result<storage::File> {
+    if (hints.anonymous) return storage::File::anonymous();
+    auto path = expand_filename(hints.filename, fields);
+    if (!path.ok()) return path.status();
+    return storage::File::open({std::move(path).value(), hints.file_perm, hints.striping_factor, hints.striping_unit,
                                 hints.readonly, hints.coarray && hints.coarray->offset.has_value()});
+  };
+  auto file = open();
+  if (!file.ok()) return file.status();
+  return storage::Claim(std::move(file).value());
 }
 
 Status with_key(const Status& status) {
@@ -44,16 +49,17 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
   Opened mine;
   Status status;
   if (needs_store(requests[own.rank])) {
-    auto source = open_store(hints, fields);
-    status = with_key(source.status());
+    auto claim = open_store(hints, fields);
+    status = with_key(claim.status());
     mine.cause = status.cause();
-    if (source.ok()) {
+    if (claim.ok()) {
+      const storage::File& file = *claim.value().file();
       mine.open = true;
-      mine.created = source.value().created();
-      mine.identity = source.value().identity();
-      mine.size_at_open = source.value().size_at_open();
-      mine.path_length = static_cast<int>(source.value().path().size());
-      stores.mine_ = std::move(source).value();
+      mine.created = file.created();
+      mine.identity = file.identity();
+      mine.size_at_open = file.size_at_open();
+      mine.path_length = static_cast<int>(file.path().size());
+      stores.mine_.emplace(std::move(claim).value());
     }
   }
   auto opened = mpi::gather_records(own, mine);
@@ -67,13 +73,10 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
   status =
       std::ranges::any_of(stores.opened_, failed) ? mpi::agree(own.comm, status) : stores.tell_apart(own, doubtful);
   if (stores.mine_) stores.mine_->answer_for_creation(answers_for_creation(own.rank, stores.opened_));
-  if (!status.ok()) {
-    stores.undo();
-    return status;
-  }
+  if (!status.ok()) return status;
   std::vector<int> lengths;
   for (const Opened& store : stores.opened_) lengths.push_back(store.path_length);
-  auto paths = mpi::gather_on_node(own, stores.mine_ ? stores.mine_->path() : "", lengths);
+  auto paths = mpi::gather_on_node(own, stores.mine_ ? stores.mine_->file()->path() : "", lengths);
   if (!paths.ok()) return paths.status();
   stores.paths_ = std::move(paths).value();
   return stores;
@@ -81,52 +84,48 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
 
 Status Stores::tell_apart(const mpi::OwnComm& own, const std::vector<bool>& doubtful) {
   if (std::ranges::find(doubtful, true) == doubtful.end()) return {};
-  const std::optional<std::string> folder = doubtful[own.rank] ? std::optional(mine_->folder()) : std::nullopt;
+  const std::optional<std::string> folder = doubtful[own.rank] ? std::optional(mine_->file()->folder()) : std::nullopt;
   const auto division = topology::divide(own.comm, folder, SplitMethod::automatic);
   if (!division.ok()) return division.status();
   const auto places = mpi::gather_records(own, division.value().place);
   if (!places.ok()) return places.status();
   Status status;
   if (doubtful[own.rank] && division.value().place.store < 0)
-    status = {Cause::no_such_file, mine_->path() + ": its folder can't be seen from here"};
+    status = {Cause::no_such_file, mine_->file()->path() + ": its folder can't be seen from here"};
   if (status = mpi::agree(own.comm, status); !status.ok()) return status;
   for (int rank = 0; rank < own.size; ++rank)
     if (doubtful[rank]) opened_[rank].proven = places.value()[rank].store + 1;
   const auto same = [&](const Opened& store) { return store.open && store.store() == opened_[own.rank].store(); };
   const bool first = std::ranges::find_if(opened_, same) - opened_.begin() == own.rank;
   if (doubtful[own.rank] && division.value().place.unproven && first)
-    log(LogLevel::warn, mine_->path() + ": nobody may make a token in its folder, so it is not proven that all nodes " +
+    log(LogLevel::warn, mine_->file()->path() +
+                            ": nobody may make a token in its folder, so it is not proven that all nodes " +
                             "see one file there");
   return {};
 }
 
 Status Stores::reserve(const mpi::OwnComm& own, std::span<const Placement> placements, Reserve how) {
   const bool leads = mine_ && placements[own.rank].leader == own.rank;
-  const auto ranges = leads ? ranges_of(own.rank, placements) : std::vector<FileRange>();
-  Status status = leads ? mine_->check_unclaimed() : Status();
-  for (const FileRange& range : ranges)
-    if (status.ok()) status = mine_->lock(range.offset, range.length);
-  for (const FileRange& range : ranges)
-    if (status.ok()) status = mine_->reserve(range.offset, range.length, how);
+  const Status status = leads ? mine_->take(ranges_of(own.rank, placements), how) : Status();
   return mpi::agree(own.comm, with_key(status));
 }
 
-Status describe_store(const storage::Source& source, int rank, std::span<const Placement> placements,
-                      const WindowHints& hints, const NameFields& fields, std::span<const int> world_ranks) {
+Status describe_store(storage::Claim& claim, int rank, std::span<const Placement> placements, const WindowHints& hints,
+                      const NameFields& fields, std::span<const int> world_ranks) {
   if (placements[rank].leader != rank) return {};
-  storage::Sidecar sidecar{fields.job, fields.window, hints.unlink, {}, hints.coarray};
+  storage::Sidecar sidecar{fields.job, fields.window, hints.unlink, {}, hints.coarray, claim.created()};
   for (std::size_t other = 0; other < placements.size(); ++other)
     if (placements[other].leader == rank)
       sidecar.segments.push_back({world_ranks[other], placements[other].file_offset, placements[other].storage_length});
-  Status status = storage::write_sidecar(source, sidecar, hints.file_perm);
+  Status status = storage::write_sidecar(*claim.file(), sidecar, hints.file_perm);
+  if (status.ok()) claim.described();
   if (status.ok() || hints.coarray) return status;
   log(LogLevel::warn, status.message());
   return {};
 }
 
-void Stores::undo() {
-  if (!mine_) return;
-  if (const Status status = mine_->undo(); !status.ok()) log(LogLevel::warn, status.message());
+void Stores::commit() {
+  if (mine_) mine_->commit();
 }
 
 }  // namespace sill::window

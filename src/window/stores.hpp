@@ -9,7 +9,7 @@
 #include "base/hints.hpp"
 #include "base/status.hpp"
 #include "mpi/comm.hpp"
-#include "storage/source.hpp"
+#include "storage/claim.hpp"
 #include "window/plan.hpp"
 
 namespace sill::window {
@@ -24,29 +24,29 @@ class Stores {
   // Of a rank on this node.
   const std::string& path_of(int rank) const { return paths_.at(rank); }
   const storage::StoreIdentity& identity_of(int rank) const { return opened_[static_cast<std::size_t>(rank)].identity; }
-  std::optional<storage::Source>& mine() { return mine_; }
+  std::optional<storage::Claim>& mine() { return mine_; }
 
   // The leader of each store locks and reserves the bytes of all its ranks. Collective; all succeed or all fail.
   Status reserve(const mpi::OwnComm& own, std::span<const Placement> placements, Reserve how);
-  // Takes back what open and reserve did; the leader of each store does it for all. Local.
-  void undo();
+  // What open and reserve did stays. Else it is undone when this goes; the leader of each store does it for all. Local.
+  void commit();
 
  private:
   // Ranks of several nodes whose files have one name and one number have one file only if that is proven. Collective.
   Status tell_apart(const mpi::OwnComm& own, const std::vector<bool>& doubtful);
 
-  std::optional<storage::Source> mine_;
+  std::optional<storage::Claim> mine_;
   std::vector<Opened> opened_;
   std::map<int, std::string> paths_;  // of the ranks on this node
 };
 
 // Opens the file or device that the hints name.
-Result<storage::Source> open_store(const WindowHints& hints, const NameFields& fields);
+Result<storage::Claim> open_store(const WindowHints& hints, const NameFields& fields);
 
 // The leader of a store describes it in a sidecar. Local; a sidecar that can't be written is a warning, but an error
 // for a coarray's file, which means nothing without.
-Status describe_store(const storage::Source& source, int rank, std::span<const Placement> placements,
-                      const WindowHints& hints, const NameFields& fields, std::span<const int> world_ranks);
+Status describe_store(storage::Claim& claim, int rank, std::span<const Placement> placements, const WindowHints& hints,
+                      const NameFields& fields, std::span<const int> world_ranks);
 
 // A store's error names the hint that led to it.
 Status with_key(const Status& status);

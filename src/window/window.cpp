@@ -114,7 +114,7 @@ Window::Window(Allocation allocation) : allocation_(std::move(allocation)) {
 }
 
 void Window::add(std::shared_ptr<StoredSegment> segment, bool own) {
-  if (own) path_ = segment->source().path();
+  if (own) path_ = segment->file().path();
   const auto& extent = segment->extent();
   ranges_.push_back({segment, nullptr, extent.address, extent.address, extent.address + extent.length, own});
   if (own) std::rotate(ranges_.begin(), ranges_.end() - 1, ranges_.end());
@@ -123,7 +123,7 @@ void Window::add(std::shared_ptr<StoredSegment> segment, bool own) {
 void Window::add_range(std::shared_ptr<StoredSegment> segment, const WindowHints* hints, const void* attached,
                        const std::byte* begin, const std::byte* end) {
   const std::lock_guard lock(mutex_);
-  if (path_.empty()) path_ = segment->source().path();
+  if (path_.empty()) path_ = segment->file().path();
   ranges_.push_back({std::move(segment), hints, attached, begin, end, true});
 }
 
@@ -138,7 +138,7 @@ Window::Storing Window::exchange_storing(std::vector<Placement> placements, Wind
               std::exchange(allocation_.hints, std::move(hints)),
               {}};
   for (const Range& range : ranges_) {
-    range.segment->unwatch();
+    range.segment->engine().unwatch();
     old.segments.push_back(range.segment);
   }
   ranges_.clear();
@@ -196,7 +196,7 @@ Status Window::sync_ranges(const std::vector<Range>& ranges) {
     // Neighbours who sync at the same time would count the same dirty bytes.
     const Status status = range.segment->sync(range.begin, range.end, range.own ? &counts_ : nullptr);
     if (first.ok()) first = status;
-    if (status.ok() && range.own) storage::touch_sidecar(range.segment->source());
+    if (status.ok() && range.own) storage::touch_sidecar(range.segment->file());
   }
   counts_.nanoseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
@@ -210,7 +210,7 @@ Status Window::mark(CoarrayRecord::State state) {
   if (!record || record->state == state || !own || placements()[rank()].leader != rank()) return {};
   CoarrayRecord changed = *record;
   changed.state = state;
-  Status status = storage::write_coarray_record(own->source(), changed);
+  Status status = storage::write_coarray_record(own->file(), changed);
   if (status.ok()) record = std::move(changed);
   return status;
 }
@@ -218,13 +218,13 @@ Status Window::mark(CoarrayRecord::State state) {
 bool Window::restored() const {
   const std::lock_guard lock(mutex_);
   return std::any_of(ranges_.begin(), ranges_.end(),
-                     [](const Range& range) { return range.own && range.segment->extent().restored; });
+                     [](const Range& range) { return range.own && range.segment->restored(); });
 }
 
 std::optional<std::string> Window::store_path() const {
   const std::lock_guard lock(mutex_);
-  if (ranges_.empty() || !ranges_.front().own || ranges_.front().segment->source().is_anonymous()) return std::nullopt;
-  return ranges_.front().segment->source().path();
+  if (ranges_.empty() || !ranges_.front().own || ranges_.front().segment->file().is_anonymous()) return std::nullopt;
+  return ranges_.front().segment->file().path();
 }
 
 HintPairs Window::answers() const {
@@ -248,7 +248,7 @@ Window::Stats Window::stats() {
     const auto offset = extent.offset + static_cast<std::uint64_t>(range.begin - extent.address);
     const auto length = static_cast<std::uint64_t>(range.end - range.begin);
     stats.storage += length;
-    const auto part = storage::cache_use(range.segment->source(), offset, length);
+    const auto part = storage::cache_use(range.segment->file(), offset, length);
     use_known = use_known && part;
     use.resident += part ? part->resident : 0;
     use.dirty += part ? part->dirty : 0;
@@ -266,18 +266,19 @@ void Window::watch() {
   if (!allocated()) return;
   std::uint64_t node_bytes = 0;
   for (int target = 0; target < comm()->size; ++target)
-    if (comm()->on_my_node(target) && placements()[target].mapped()) node_bytes += placements()[target].storage_length;
+    if (comm()->on_my_node(target) && placements()[target].in_place())
+      node_bytes += placements()[target].storage_length;
   // Each process advises its own mappings; a segment is written behind by its owner.
   WindowHints of_others = allocation_.hints;
   of_others.write_behind = false;
   const bool alone = comm()->alone_on_node();
   for (const Range& range : ranges())
-    range.segment->watch(range.own ? allocation_.hints : of_others, node_bytes, alone);
+    range.segment->engine().watch(range.own ? allocation_.hints : of_others, node_bytes, alone);
 }
 
 Status Window::advise() {
   for (const Range& range : ranges())
-    if (Status status = range.segment->advise(allocation_.hints); !status.ok()) return status;
+    if (Status status = range.segment->engine().advise(allocation_.hints); !status.ok()) return status;
   watch();
   return {};
 }
@@ -302,7 +303,7 @@ Status Window::last_step(const End& end) {
   if (end.keep && end.coarray) return mark(allocation_.hints.coarray_end);
   // What some images alone have kept, the next run would refuse.
   const bool leads = own && placements()[rank()].leader == rank();
-  return end.gives_up && leads ? storage::give_up_coarray(own->source(), *allocation_.hints.coarray) : Status();
+  return end.gives_up && leads ? storage::give_up_coarray(own->file(), *allocation_.hints.coarray) : Status();
 }
 
 void Window::keep(storage::Promise promise) {
@@ -318,10 +319,10 @@ Status Window::close() {
   Status status = end.status();
   if (status.ok() && end.value().keep) status = sync_own();
   // A rank that is alone may have its memory from the library's heap, which must get back plain memory.
-  for (const Range& range : ranges()) range.segment->unwatch();
+  for (const Range& range : ranges()) range.segment->engine().unwatch();
   StoredSegment* own = own_segment();
   if (own && comm()->alone_on_node()) {
-    const Status detached = own->detach();
+    const Status detached = own->engine().detach();
     if (status.ok()) status = detached;
   }
   status = mpi::agree(comm()->comm, status);
@@ -335,7 +336,7 @@ void Window::reopen(MPI_Win win) {
     log(LogLevel::error, mpi::from_code(code, "MPI_Win_set_attr").message());
   ++generation;
   StoredSegment* own = own_segment();
-  if (own && !own->extent().staged && comm()->alone_on_node())
+  if (own && placements()[rank()].in_place() && comm()->alone_on_node())
     if (const Status status = own->attach(allocation_.hints, true, allocation_.name); !status.ok())
       log(LogLevel::error, status.message());
   watch();
@@ -346,8 +347,8 @@ Status Window::finish() {
   Status status;
   StoredSegment* own = own_segment();
   if (own && placements()[rank()].leader == rank()) {
-    if (allocation_.hints.unlink) status = storage::remove_file(own->source());
-    own->source().unlock();
+    if (allocation_.hints.unlink) status = storage::remove_file(own->file());
+    own->file().unlock();
   }
   // Nobody goes on before that is done: the next window may lie on the same file.
   return mpi::agree(comm()->comm, status);

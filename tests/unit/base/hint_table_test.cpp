@@ -170,8 +170,8 @@ TEST(GoodValues, StripingByKeyAndAlias) {
 TEST(GoodValues, ReserveEngineLayout) {
   EXPECT_EQ(read("storage_alloc_reserve", "full").reserve, Reserve::full);
   EXPECT_EQ(read("storage_alloc_reserve", "sparse").reserve, Reserve::sparse);
-  EXPECT_EQ(read("storage_alloc_engine", "mapped").engine, Engine::mapped);
-  EXPECT_EQ(read("storage_alloc_engine", "staged").engine, Engine::staged);
+  EXPECT_EQ(read("storage_alloc_engine", "mapped").engine, EngineKind::mapped);
+  EXPECT_EQ(read("storage_alloc_engine", "staged").engine, EngineKind::staged);
   EXPECT_EQ(read("storage_alloc_layout", "consecutive").layout, Layout::consecutive);
   EXPECT_EQ(read("storage_alloc_layout", "overlap").layout, Layout::overlap);
 }

@@ -14,10 +14,10 @@
 #include <thread>
 
 #include "storage/mapping.hpp"
+#include "unit/support/files.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
 #include "unit/support/program.hpp"
-#include "unit/support/sources.hpp"
 
 // AddressSanitizer would answer both signals in the guard's place.
 extern "C" const char* __asan_default_options();
@@ -45,17 +45,17 @@ void set_handler(void (*handler)(int), int flags = 0) {
 class FaultGuardTest : public testing::Test {
  protected:
   struct Window {
-    Source source;
+    File file;
     Region region;
     FaultGuard guard;
   };
 
   Window open() {
-    Source source = test::open_reserved(folder_ / "w", 0, 2 * page_size());
+    File file = test::open_reserved(folder_ / "w", 0, 2 * page_size());
     auto region = Region::reserve(2 * page_size());
-    if (!region.ok() || !map_over(region.value().data(), 2 * page_size(), source, 0, {}).ok()) ::_exit(5);
-    FaultGuard guard(region.value().data(), 2 * page_size(), "w7", source.path());
-    return {std::move(source), std::move(region).value(), std::move(guard)};
+    if (!region.ok() || !map_over(region.value().data(), 2 * page_size(), file, 0, {}).ok()) ::_exit(5);
+    FaultGuard guard(region.value().data(), 2 * page_size(), "w7", file.path());
+    return {std::move(file), std::move(region).value(), std::move(guard)};
   }
   void cut_and_touch(const Window& window) {
     std::filesystem::resize_file(folder_ / "w", 0);
@@ -63,7 +63,7 @@ class FaultGuardTest : public testing::Test {
   }
   // The same to a mapping that is no window.
   void fault_elsewhere() {
-    const Source other = test::open_reserved(folder_ / "other", 0, page_size());
+    const File other = test::open_reserved(folder_ / "other", 0, page_size());
     const auto region = Region::reserve(page_size());
     if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, {}).ok()) ::_exit(5);
     std::filesystem::resize_file(folder_ / "other", 0);
@@ -156,7 +156,7 @@ TEST_F(FaultGuardTest, AFreedWindowIsNotWatched) {
 TEST_F(FaultGuardTest, EachWindowIsNamedByItself) {
   const auto outcome = test::run_child([&] {
     const Window first = open();
-    const Source other = test::open_reserved(folder_ / "other", 0, page_size());
+    const File other = test::open_reserved(folder_ / "other", 0, page_size());
     const auto region = Region::reserve(page_size());
     if (!region.ok() || !map_over(region.value().data(), page_size(), other, 0, {}).ok()) ::_exit(5);
     const FaultGuard guard(region.value().data(), page_size(), "w8", other.path());
@@ -173,10 +173,10 @@ TEST_F(FaultGuardTest, AFullDeviceIsTheReasonGiven) {
   const test::Mounted mounted(1u << 20);
   const std::size_t length = 4u << 20;
   const auto outcome = test::run_child([&] {
-    const Source source = test::open_reserved(mounted / "w", 0, length, Reserve::sparse);
+    const File file = test::open_reserved(mounted / "w", 0, length, Reserve::sparse);
     const auto region = Region::reserve(length);
-    if (!region.ok() || !map_over(region.value().data(), length, source, 0, {}).ok()) ::_exit(5);
-    const FaultGuard guard(region.value().data(), length, "w7", source.path());
+    if (!region.ok() || !map_over(region.value().data(), length, file, 0, {}).ok()) ::_exit(5);
+    const FaultGuard guard(region.value().data(), length, "w7", file.path());
     std::memset(region.value().data(), 'x', length);
   });
   EXPECT_EQ(outcome.status, ended_by_bus);
@@ -299,18 +299,18 @@ TEST_F(FaultGuardTest, AWindowThatIsOnlyReadIsNamed) {
     struct sigaction action = {};
     action.sa_handler = [](int) { say("mine|"); };
     if (::sigaction(SIGSEGV, &action, nullptr) != 0) ::_exit(4);
-    auto source = Source::open({.path = folder_ / "w", .striping_factor = {}, .striping_unit = {}, .readonly = true});
+    auto file = File::open({.path = folder_ / "w", .striping_factor = {}, .striping_unit = {}, .readonly = true});
     const auto region = Region::reserve(page_size());
-    if (!source.ok() || !region.ok() || !map_over(region.value().data(), page_size(), source.value(), 0, {}).ok())
+    if (!file.ok() || !region.ok() || !map_over(region.value().data(), page_size(), file.value(), 0, {}).ok())
       ::_exit(5);
     struct sigaction found = {};
     {
-      const FaultGuard passing(region.value().data(), page_size(), "w6", source.value().path(), true);
+      const FaultGuard passing(region.value().data(), page_size(), "w6", file.value().path(), true);
       if (!guarded_sigaction(SIGSEGV, nullptr, &found) || found.sa_handler != action.sa_handler) ::_exit(6);
     }
     if (guarded_sigaction(SIGSEGV, nullptr, &found)) ::_exit(7);
     if (::sigaction(SIGSEGV, nullptr, &found) != 0 || found.sa_handler != action.sa_handler) ::_exit(8);
-    const FaultGuard guard(region.value().data(), page_size(), "w7", source.value().path(), true);
+    const FaultGuard guard(region.value().data(), page_size(), "w7", file.value().path(), true);
     region.value().data()[0] = std::byte{1};
   });
   EXPECT_EQ(outcome.status, 128 + SIGSEGV);

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "base/machine.hpp"
+#include "unit/support/files.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
 #include "unit/support/program.hpp"
-#include "unit/support/sources.hpp"
 
 namespace sill::storage {
 namespace {
@@ -15,9 +15,9 @@ namespace {
 TEST(FileSystem, TmpfsIsLocal) {
   if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
   const test::Mounted mounted(1u << 20);
-  const Source source = test::open_source(mounted / "w");
-  EXPECT_TRUE(is_local_file_system(source.fd()));
-  EXPECT_EQ(source.identity().machine, machine_identity());
+  const File file = test::open_file(mounted / "w");
+  EXPECT_TRUE(is_local_file_system(file.fd()));
+  EXPECT_EQ(file.identity().machine, machine_identity());
   EXPECT_NE(machine_identity(), 0u) << "0 stands for what machines share";
 }
 
@@ -27,9 +27,8 @@ TEST(FileSystem, StripingThatCanNotBeIsReportedAsNotApplied) {
   EXPECT_EQ(striping_open_flags("/missing/folder/w"), 0);
   const auto outcome = test::run_child([&] {
     if (::setenv("SILL_LOG", "info", 1) != 0) ::_exit(2);
-    const auto source =
-        Source::open({.path = folder / "w", .perm = 0600, .striping_factor = 4u, .striping_unit = 65536u});
-    ::_exit(source.ok() && !source.value().striping_applied() ? 0 : 1);
+    const auto file = File::open({.path = folder / "w", .perm = 0600, .striping_factor = 4u, .striping_unit = 65536u});
+    ::_exit(file.ok() && !file.value().striping_applied() ? 0 : 1);
   });
   EXPECT_EQ(outcome.status, 0) << outcome.output;
 }

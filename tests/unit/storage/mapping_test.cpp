@@ -9,31 +9,31 @@
 
 #include "storage/page_cache.hpp"
 #include "unit/support/advice.hpp"
+#include "unit/support/files.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
-#include "unit/support/sources.hpp"
 
 namespace sill::storage {
 namespace {
 
 using test::Folder;
+using test::open_file;
 using test::open_reserved;
-using test::open_source;
 using test::read_text;
 
 constexpr std::uint64_t mib = 1u << 20;
 
-// Address space with `source` mapped over it from `offset` on.
-Region map(const Source& source, std::uint64_t offset, std::size_t length, unsigned access_style = access_none) {
+// Address space with `file` mapped over it from `offset` on.
+Region map(const File& file, std::uint64_t offset, std::size_t length, unsigned access_style = access_none) {
   auto region = Region::reserve(round_up(length, page_size()));
   EXPECT_TRUE(region.ok()) << region.status().message();
-  const Status status = map_over(region.value().data(), length, source, offset, {access_style});
+  const Status status = map_over(region.value().data(), length, file, offset, {access_style});
   EXPECT_TRUE(status.ok()) << status.message();
   return std::move(region).value();
 }
 
-std::uint64_t dirty_bytes(const Source& source) {
-  const auto use = cache_use(source, 0, source.size_at_open() + (1ull << 40));
+std::uint64_t dirty_bytes(const File& file) {
+  const auto use = cache_use(file, 0, file.size_at_open() + (1ull << 40));
   return use ? use->dirty : UINT64_MAX;
 }
 
@@ -81,8 +81,8 @@ TEST(Region, OccupiesOnlyWhatIsFree) {
 
 TEST(MappingEnd, IsThatOfTheOneAroundAnAddress) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, 4 * page_size());
-  const Region region = map(source, 0, 4 * page_size());  // of a file, so not joined with its neighbours
+  const File file = open_reserved(folder / "w", 0, 4 * page_size());
+  const Region region = map(file, 0, 4 * page_size());  // of a file, so not joined with its neighbours
   EXPECT_EQ(mapping_end(region.data()), region.data() + 4 * page_size());
   EXPECT_EQ(mapping_end(region.data() + 3 * page_size() + 5), region.data() + 4 * page_size());
   EXPECT_EQ(mapping_end(nullptr), nullptr);
@@ -91,8 +91,8 @@ TEST(MappingEnd, IsThatOfTheOneAroundAnAddress) {
 TEST(MapOver, StoresGoIntoTheFile) {
   const Folder folder;
   const std::size_t length = page_size() + 100;  // ends inside a page
-  const Source source = open_reserved(folder / "w", page_size(), length);
-  const Region region = map(source, page_size(), length);
+  const File file = open_reserved(folder / "w", page_size(), length);
+  const Region region = map(file, page_size(), length);
   std::memset(region.data(), 'x', length);
   EXPECT_EQ(read_text(folder / "w"), std::string(page_size(), '\0') + std::string(length, 'x'));
 }
@@ -100,42 +100,42 @@ TEST(MapOver, StoresGoIntoTheFile) {
 TEST(MapOver, ShowsWhatIsInTheFile) {
   const Folder folder;
   test::write_text(folder / "w", "bytes");
-  const Region region = map(open_source(folder / "w"), 0, 5);
-  EXPECT_EQ(std::memcmp(region.data(), "bytes", 5), 0) << "also after the source is closed";
+  const Region region = map(open_file(folder / "w"), 0, 5);
+  EXPECT_EQ(std::memcmp(region.data(), "bytes", 5), 0) << "also after the file is closed";
 }
 
 TEST(MapOver, TwoViewsOfAFileAreOneMemory) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, page_size());
-  const Region first = map(source, 0, page_size());
-  const Region second = map(open_source(folder / "w"), 0, page_size());
+  const File file = open_reserved(folder / "w", 0, page_size());
+  const Region first = map(file, 0, page_size());
+  const Region second = map(open_file(folder / "w"), 0, page_size());
   first.data()[17] = std::byte{42};
   EXPECT_EQ(second.data()[17], std::byte{42});
 }
 
 TEST(MapOver, TakesEveryAccessStyle) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, page_size());
+  const File file = open_reserved(folder / "w", 0, page_size());
   for (unsigned styles = 0; styles < 1u << 7; ++styles) {
-    const Region region = map(source, 0, page_size(), styles);
+    const Region region = map(file, 0, page_size(), styles);
     EXPECT_EQ(region.data()[0], std::byte{0});
   }
 }
 
 TEST(MapOver, SaysWhichFileCouldNotBeMapped) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, page_size());
+  const File file = open_reserved(folder / "w", 0, page_size());
   const auto region = Region::reserve(page_size());
   ASSERT_TRUE(region.ok());
-  const Status status = map_over(region.value().data(), page_size(), source, 1, {});
+  const Status status = map_over(region.value().data(), page_size(), file, 1, {});
   EXPECT_FALSE(status.ok()) << "an offset inside a page";
   EXPECT_NE(status.message().find(folder / "w"), std::string::npos) << status.message();
 }
 
 TEST(UnmapOver, PutsMemoryInThePlaceOfTheFile) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, 2 * page_size());
-  const Region region = map(source, 0, 2 * page_size());
+  const File file = open_reserved(folder / "w", 0, 2 * page_size());
+  const Region region = map(file, 0, 2 * page_size());
   std::memset(region.data(), 'x', 2 * page_size());
   ASSERT_TRUE(unmap_over(region.data(), page_size()).ok());
   EXPECT_EQ(region.data()[0], std::byte{0});
@@ -146,38 +146,38 @@ TEST(UnmapOver, PutsMemoryInThePlaceOfTheFile) {
 
 TEST(SyncMapping, LeavesNothingDirty) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, mib);
-  const Region region = map(source, 0, mib);
+  const File file = open_reserved(folder / "w", 0, mib);
+  const Region region = map(file, 0, mib);
   std::memset(region.data(), 'x', mib);
-  if (dirty_bytes(source) == UINT64_MAX) GTEST_SKIP() << "needs cachestat (Linux 6.5)";
-  if (dirty_bytes(source) == 0) GTEST_SKIP() << "needs a temporary folder on a disk, to have something dirty";
-  const Status status = sync_mapping(region.data(), mib, source.path());
+  if (dirty_bytes(file) == UINT64_MAX) GTEST_SKIP() << "needs cachestat (Linux 6.5)";
+  if (dirty_bytes(file) == 0) GTEST_SKIP() << "needs a temporary folder on a disk, to have something dirty";
+  const Status status = sync_mapping(region.data(), mib, file.path());
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(dirty_bytes(source), 0u);
+  EXPECT_EQ(dirty_bytes(file), 0u);
 }
 
 TEST(SyncMapping, TakesAnyRangeInsideTheMapping) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, 4 * page_size());
-  const Region region = map(source, 0, 4 * page_size());
-  EXPECT_TRUE(sync_mapping(region.data() + 100, page_size(), source.path()).ok());
-  EXPECT_TRUE(sync_mapping(region.data() + 4 * page_size() - 1, 1, source.path()).ok());
-  EXPECT_TRUE(sync_mapping(region.data(), 0, source.path()).ok());
+  const File file = open_reserved(folder / "w", 0, 4 * page_size());
+  const Region region = map(file, 0, 4 * page_size());
+  EXPECT_TRUE(sync_mapping(region.data() + 100, page_size(), file.path()).ok());
+  EXPECT_TRUE(sync_mapping(region.data() + 4 * page_size() - 1, 1, file.path()).ok());
+  EXPECT_TRUE(sync_mapping(region.data(), 0, file.path()).ok());
 }
 
 // One dirty byte in a large folio dirties it whole; access_style=random keeps folios small.
 TEST(SyncMapping, RandomStyleDirtiesPagesNotMore) {
   const Folder folder;
   constexpr std::size_t length = 64 * mib;
-  const Source source = open_reserved(folder / "w", 0, length);
-  const Region region = map(source, 0, length, access_random);
+  const File file = open_reserved(folder / "w", 0, length);
+  const Region region = map(file, 0, length, access_random);
   const std::size_t pages = length / page_size();
   for (std::size_t page = 0; page < pages; ++page) region.data()[page * page_size()] = std::byte{1};
-  ASSERT_TRUE(sync_mapping(region.data(), length, source.path()).ok());
+  ASSERT_TRUE(sync_mapping(region.data(), length, file.path()).ok());
   std::mt19937 random(1);
   const std::size_t touched = pages / 100;
   for (std::size_t i = 0; i < touched; ++i) region.data()[random() % pages * page_size()] = std::byte{2};
-  const std::uint64_t dirty = dirty_bytes(source);
+  const std::uint64_t dirty = dirty_bytes(file);
   if (dirty == UINT64_MAX) GTEST_SKIP() << "needs cachestat (Linux 6.5)";
   if (dirty == 0) GTEST_SKIP() << "needs a temporary folder on a disk, to have something dirty";
   EXPECT_LE(dirty, touched * page_size() * 12 / 10);
@@ -190,10 +190,10 @@ TEST(SyncMapping, ADeviceThatFailsIsAnError) {
   const test::LoopDevice device(small.path(), 64 * mib);
   const test::Mounted mounted(device, "ext2");
   constexpr std::size_t length = 16 * mib;
-  const Source source = open_reserved(mounted / "w", 0, length, Reserve::sparse);
-  const Region region = map(source, 0, length);
+  const File file = open_reserved(mounted / "w", 0, length, Reserve::sparse);
+  const Region region = map(file, 0, length);
   std::memset(region.data(), 'x', length);
-  const Status status = sync_mapping(region.data(), length, source.path());
+  const Status status = sync_mapping(region.data(), length, file.path());
   EXPECT_TRUE(status.cause() == Cause::io || status.cause() == Cause::no_space) << status.message();
   EXPECT_NE(status.message().find(mounted / "w"), std::string::npos) << status.message();
 }
@@ -203,41 +203,43 @@ TEST(SyncMapping, WorksOnADevice) {
   const Folder folder;
   const test::LoopDevice device(folder.path(), mib);
   {
-    const Source source = open_source(device.path());
-    const Region region = map(source, 4 * page_size(), page_size());
+    const File file = open_file(device.path());
+    const Region region = map(file, 4 * page_size(), page_size());
     std::memcpy(region.data(), "on the device", 13);
-    ASSERT_TRUE(sync_mapping(region.data(), page_size(), source.path()).ok());
+    ASSERT_TRUE(sync_mapping(region.data(), page_size(), file.path()).ok());
   }
   EXPECT_EQ(read_text(folder / "device.image").substr(4 * page_size(), 13), "on the device");
 }
 
 TEST(Mapping, PrivatePagesKeepTheirStoresFromTheFile) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, 2 * page_size());
-  const Region shared = map(source, 0, 2 * page_size());
+  const File file = open_reserved(folder / "w", 0, 2 * page_size());
+  const Region shared = map(file, 0, 2 * page_size());
   shared.data()[5] = std::byte{1};
-  const Region shielded = map(source, 0, 2 * page_size());
-  ASSERT_TRUE(map_private(shielded.data(), 2 * page_size(), source, 0).ok());
+  const Region shielded = map(file, 0, 2 * page_size());
+  ASSERT_TRUE(map_private(shielded.data(), 2 * page_size(), file, 0).ok());
   EXPECT_EQ(shielded.data()[5], std::byte{1});
   shielded.data()[5] = std::byte{7};
   EXPECT_EQ(shared.data()[5], std::byte{1});
-  ASSERT_TRUE(map_over(shielded.data(), 2 * page_size(), source, 0, {}).ok());
+  ASSERT_TRUE(map_over(shielded.data(), 2 * page_size(), file, 0, {}).ok());
   EXPECT_EQ(shielded.data()[5], std::byte{1}) << "the private store is gone";
 }
 
 TEST(Mapping, AnonymousMemoryIsSharedThroughItsPath) {
-  auto source = Source::anonymous();
-  ASSERT_TRUE(source.ok()) << source.status().message();
-  ASSERT_TRUE(source.value().reserve(0, page_size(), Reserve::sparse).ok());
-  const auto peer = Source::open_peer(source.value().path(), source.value().identity());
+  auto memory = File::anonymous();
+  ASSERT_TRUE(memory.ok()) << memory.status().message();
+  Claim claim(std::move(memory).value());
+  const File& file = *claim.file();
+  ASSERT_TRUE(claim.reserve({0, page_size()}, Reserve::sparse).ok());
+  const auto peer = File::open_peer(file.path(), file.identity());
   ASSERT_TRUE(peer.ok()) << peer.status().message();
-  const Region mine = map(source.value(), 0, page_size());
+  const Region mine = map(file, 0, page_size());
   const Region theirs = map(peer.value(), 0, page_size());
   mine.data()[9] = std::byte{3};
   EXPECT_EQ(theirs.data()[9], std::byte{3});
-  EXPECT_TRUE(source.value().lock(0, page_size()).ok());
-  EXPECT_TRUE(source.value().sync_folder().ok());
-  EXPECT_TRUE(source.value().remove().ok());
+  EXPECT_TRUE(claim.lock({0, page_size()}).ok());
+  EXPECT_TRUE(file.sync_folder().ok());
+  EXPECT_TRUE(file.remove().ok());
 }
 
 TEST(Mapping, LargePagesFitLongMappingsThatAreCongruent) {
@@ -250,8 +252,8 @@ TEST(Mapping, LargePagesFitLongMappingsThatAreCongruent) {
 
 TEST(Mapping, LargePagesAreAskedForUnlessTheAccessIsRandom) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, page_size());
-  const Region region = map(source, 0, page_size());
+  const File file = open_reserved(folder / "w", 0, page_size());
+  const Region region = map(file, 0, page_size());
   ASSERT_TRUE(advise(region.data(), page_size(), {access_none, true}).ok());
   if (!test::has_flag(region.data(), page_size(), "hg")) GTEST_SKIP() << "a kernel without large pages";
   ASSERT_TRUE(advise(region.data(), page_size(), {access_random, true}).ok());
@@ -261,35 +263,35 @@ TEST(Mapping, LargePagesAreAskedForUnlessTheAccessIsRandom) {
 
 TEST(Mapping, WhatIsCleanGoesOutOfMemory) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, 4 * page_size());
-  const Region region = map(source, 0, 4 * page_size());
+  const File file = open_reserved(folder / "w", 0, 4 * page_size());
+  const Region region = map(file, 0, 4 * page_size());
   region.data()[0] = std::byte{1};
-  if (dirty_bytes(source) == UINT64_MAX) GTEST_SKIP() << "the kernel doesn't tell what is in memory (cachestat)";
-  ASSERT_TRUE(sync_mapping(region.data(), 4 * page_size(), source.path()).ok());
-  EXPECT_GT(cache_use(source, 0, 4 * page_size())->resident, 0u);
-  forget_clean(region.data(), 4 * page_size(), source, 0);
-  EXPECT_EQ(cache_use(source, 0, 4 * page_size())->resident, 0u);
+  if (dirty_bytes(file) == UINT64_MAX) GTEST_SKIP() << "the kernel doesn't tell what is in memory (cachestat)";
+  ASSERT_TRUE(sync_mapping(region.data(), 4 * page_size(), file.path()).ok());
+  EXPECT_GT(cache_use(file, 0, 4 * page_size())->resident, 0u);
+  forget_clean(region.data(), 4 * page_size(), file, 0);
+  EXPECT_EQ(cache_use(file, 0, 4 * page_size())->resident, 0u);
   EXPECT_EQ(region.data()[0], std::byte{1}) << "and comes back";
 }
 
 TEST(Mapping, LargePagesAreBrokenUpWhereTheyAre) {
   const Folder folder;
-  const Source source = open_reserved(folder / "w", 0, long_mapping);
+  const File file = open_reserved(folder / "w", 0, long_mapping);
   auto region = Region::reserve(long_mapping, large_page);
   ASSERT_TRUE(region.ok());
   std::byte* const begin = region.value().data();
-  ASSERT_TRUE(map_over(begin, long_mapping, source, 0, {access_none, true}).ok());
+  ASSERT_TRUE(map_over(begin, long_mapping, file, 0, {access_none, true}).ok());
   std::memset(begin, 1, long_mapping);
   const auto dirty_after_a_byte = [&] {
-    EXPECT_TRUE(sync_mapping(begin, long_mapping, source.path()).ok());
+    EXPECT_TRUE(sync_mapping(begin, long_mapping, file.path()).ok());
     begin[0] = std::byte{2};
-    return dirty_bytes(source);
+    return dirty_bytes(file);
   };
   if (const auto dirty = dirty_after_a_byte(); dirty <= page_size() || dirty == UINT64_MAX)
     GTEST_SKIP() << "a file system without large pages, or a kernel that doesn't tell what is dirty (cachestat)";
-  EXPECT_TRUE(sync_mapping(begin, long_mapping, source.path()).ok());
+  EXPECT_TRUE(sync_mapping(begin, long_mapping, file.path()).ok());
   break_large_pages(begin, long_mapping);
-  EXPECT_EQ(cache_use(source, 0, long_mapping)->resident, long_mapping);
+  EXPECT_EQ(cache_use(file, 0, long_mapping)->resident, long_mapping);
   EXPECT_EQ(dirty_after_a_byte(), page_size());
 }
 

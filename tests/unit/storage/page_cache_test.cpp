@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "storage/mapping.hpp"
+#include "unit/support/files.hpp"
 #include "unit/support/folder.hpp"
-#include "unit/support/sources.hpp"
 
 namespace sill::storage {
 namespace {
@@ -14,20 +14,20 @@ TEST(CacheUse, CountsWhatIsInMemoryAndInTheRangeOnly) {
   const test::Folder folder;
   const std::size_t page = page_size();
   test::write_text(folder / "w", std::string(4 * page, 'x'));
-  const Source source = test::open_source(folder / "w");
-  const auto whole = cache_use(source, 0, 4 * page);
+  const File file = test::open_file(folder / "w");
+  const auto whole = cache_use(file, 0, 4 * page);
   if (!whole) GTEST_SKIP() << "needs cachestat (Linux 6.5)";
   EXPECT_EQ(whole->resident, 4 * page);
-  EXPECT_EQ(cache_use(source, page, page)->resident, page);
-  EXPECT_EQ(cache_use(source, 4 * page, page)->resident, 0u);
-  ASSERT_EQ(::fdatasync(source.fd()), 0);
-  EXPECT_EQ(cache_use(source, 0, 4 * page)->dirty, 0u);
+  EXPECT_EQ(cache_use(file, page, page)->resident, page);
+  EXPECT_EQ(cache_use(file, 4 * page, page)->resident, 0u);
+  ASSERT_EQ(::fdatasync(file.fd()), 0);
+  EXPECT_EQ(cache_use(file, 0, 4 * page)->dirty, 0u);
 }
 
 TEST(CacheUse, NothingIsNothing) {
   const test::Folder folder;
   test::write_text(folder / "w", "bytes");
-  const auto use = cache_use(test::open_source(folder / "w"), 0, 0);
+  const auto use = cache_use(test::open_file(folder / "w"), 0, 0);
   ASSERT_TRUE(use.has_value());
   EXPECT_EQ(use->resident + use->dirty, 0u);
 }

@@ -13,8 +13,8 @@
 #include "storage/mapping.hpp"
 #include "storage/page_cache.hpp"
 #include "unit/support/advice.hpp"
+#include "unit/support/files.hpp"
 #include "unit/support/folder.hpp"
-#include "unit/support/sources.hpp"
 
 namespace sill::storage {
 namespace {
@@ -46,41 +46,41 @@ class WatcherTest : public testing::Test {
   // What little memory would do.
   void forget_pages() {
     ASSERT_EQ(::madvise(region_.data(), bytes, MADV_DONTNEED), 0);
-    ASSERT_EQ(::posix_fadvise(source_.fd(), 0, 0, POSIX_FADV_DONTNEED), 0);
+    ASSERT_EQ(::posix_fadvise(file_.fd(), 0, 0, POSIX_FADV_DONTNEED), 0);
   }
 
   test::Folder folder_;
-  Source source_ = test::open_reserved(folder_ / "large", 0, bytes);
+  File file_ = test::open_reserved(folder_ / "large", 0, bytes);
   Region region_ = [&] {
     auto region = Region::reserve(bytes);
-    if (!region.ok() || !map_over(region.value().data(), bytes, source_, 0, {}).ok()) throw std::bad_alloc();
+    if (!region.ok() || !map_over(region.value().data(), bytes, file_, 0, {}).ok()) throw std::bad_alloc();
     return std::move(region).value();
   }();
 };
 
 TEST_F(WatcherTest, TellsTheKernelOfRandomAccess) {
   limit_memory(bytes / 4);
-  const Watch watch(region_.data(), bytes, source_, 0, {.learn = true, .node_bytes = bytes});
+  const Watch watch(region_.data(), bytes, file_, 0, {.learn = true, .node_bytes = bytes});
   EXPECT_TRUE(touch_until_advised(30s));
 }
 
 TEST_F(WatcherTest, ShortMappingsLearnToo) {
   limit_memory(bytes / 4);
   constexpr std::size_t length = long_mapping - (4u << 20);
-  const Watch watch(region_.data(), length, source_, 0, {.learn = true, .node_bytes = bytes});
+  const Watch watch(region_.data(), length, file_, 0, {.learn = true, .node_bytes = bytes});
   EXPECT_TRUE(touch_until_advised(30s, length));
 }
 
 TEST_F(WatcherTest, LeavesAloneWhatFitsIntoMemory) {
   limit_memory(4 * bytes);
-  const Watch watch(region_.data(), bytes, source_, 0, {.learn = true, .node_bytes = bytes});
+  const Watch watch(region_.data(), bytes, file_, 0, {.learn = true, .node_bytes = bytes});
   EXPECT_FALSE(touch_until_advised(1s));
 }
 
 TEST_F(WatcherTest, WritesBehindWhatIsFilled) {
-  const Watch watch(region_.data(), bytes, source_, 0, {.write_behind = true, .write_mostly = true});
-  const auto dirty = [&] { return cache_use(source_, 0, bytes).value_or(CacheUse{}).dirty; };
-  if (!cache_use(source_, 0, bytes)) GTEST_SKIP() << "the kernel doesn't tell what is dirty (cachestat)";
+  const Watch watch(region_.data(), bytes, file_, 0, {.write_behind = true, .write_mostly = true});
+  const auto dirty = [&] { return cache_use(file_, 0, bytes).value_or(CacheUse{}).dirty; };
+  if (!cache_use(file_, 0, bytes)) GTEST_SKIP() << "the kernel doesn't tell what is dirty (cachestat)";
   constexpr std::size_t filled = bytes / 2;
   const auto end = std::chrono::steady_clock::now() + 30s;
   std::memset(region_.data(), 7, filled);
@@ -96,7 +96,7 @@ TEST_F(WatcherTest, WritesBehindWhatIsFilled) {
 TEST_F(WatcherTest, EndsBeforeTheMappingDoes) {
   limit_memory(bytes / 4);
   for (int turn = 0; turn < 100; ++turn) {
-    Watch watch(region_.data(), bytes, source_, 0, {.learn = true, .write_behind = true, .node_bytes = bytes});
+    Watch watch(region_.data(), bytes, file_, 0, {.learn = true, .write_behind = true, .node_bytes = bytes});
     Watch moved = std::move(watch);
     region_.data()[static_cast<std::size_t>(turn) * page_size() * 999] = std::byte{1};
   }

@@ -30,7 +30,7 @@ TEST(Place, AWindowInMemoryHasNoStorage) {
   EXPECT_EQ(placements[0].size, 5000u);
   EXPECT_EQ(placements[0].leader, -1);
   EXPECT_EQ(placements[0].storage_length, 0u);
-  EXPECT_FALSE(placements[0].mapped());
+  EXPECT_FALSE(placements[0].in_place());
 }
 
 TEST(Place, AnUnalignedOffsetShiftsTheBase) {
@@ -38,7 +38,7 @@ TEST(Place, AnUnalignedOffsetShiftsTheBase) {
   EXPECT_EQ(placement.file_offset, 5000u);
   EXPECT_EQ(placement.storage_length, 1000u);
   EXPECT_EQ(placement.shift, 5000u % page);
-  EXPECT_TRUE(placement.mapped());
+  EXPECT_TRUE(placement.in_place());
 }
 
 // The border is that of a page, and the rounding gives storage more.
@@ -65,7 +65,7 @@ TEST(Place, MemoryFirstHasItsBorderInFavourOfStorage) {
     EXPECT_GE(static_cast<double>(placement.storage_length), share * 100'000);
     EXPECT_LT(static_cast<double>(placement.storage_length), share * 100'000 + page);
     EXPECT_EQ(placement.file_offset, 0u);
-    EXPECT_TRUE(placement.mapped());
+    EXPECT_TRUE(placement.in_place());
   }
 }
 
@@ -78,23 +78,22 @@ TEST(Place, StorageFirstHasItsBorderInFavourOfStorage) {
     EXPECT_EQ((placement.shift + placement.storage_length) % page, 0u);
     EXPECT_GE(static_cast<double>(placement.storage_length), share * 100'000);
     EXPECT_LT(static_cast<double>(placement.storage_length), share * 100'000 + page);
-    EXPECT_TRUE(placement.mapped());
+    EXPECT_TRUE(placement.in_place());
   }
 }
 
 // Memory before storage needs a page border in the file; without one the bytes are copied.
 TEST(Place, MemoryFirstAtAnUnalignedOffsetIsStaged) {
   const Placement placement = place_one(request_of(100'000, 0.5, 100));
-  EXPECT_TRUE(placement.staged);
+  EXPECT_FALSE(placement.in_place());
   EXPECT_EQ(placement.file_offset, 100u);
 }
 
 TEST(Place, TheStagedEngineMapsNothing) {
   Request request = request_of(100'000);
-  request.engine = Engine::staged;
+  request.engine = EngineKind::staged;
   const Placement placement = place_one(request);
-  EXPECT_TRUE(placement.staged);
-  EXPECT_FALSE(placement.mapped());
+  EXPECT_FALSE(placement.in_place());
   EXPECT_EQ(placement.storage_length, 100'000u);
 }
 
@@ -141,7 +140,7 @@ TEST(Place, ALocalFileOfAnotherMachineIsAnotherFile) {
 TEST(PlaceContiguous, OneFileForAllIsMappedWhateverTheSizes) {
   const std::vector requests = {request_of(1000, 1.0, 100), request_of(4, 1.0, 100), request_of(9000, 1.0, 100)};
   for (const Placement& placement : place(requests, std::vector(3, store(7)), page, true)) {
-    EXPECT_TRUE(placement.mapped());
+    EXPECT_TRUE(placement.in_place());
     EXPECT_EQ(placement.shift, 100u);
   }
 }
@@ -149,11 +148,11 @@ TEST(PlaceContiguous, OneFileForAllIsMappedWhateverTheSizes) {
 TEST(PlaceContiguous, AFileForEachIsMappedIfSegmentsAreWholePages) {
   const std::vector opened = {store(1), store(2), store(3)};
   for (const Placement& placement : place(std::vector(3, request_of(2 * page)), opened, page, true)) {
-    EXPECT_TRUE(placement.mapped());
+    EXPECT_TRUE(placement.in_place());
     EXPECT_EQ(placement.shift, 0u);
   }
   for (const Placement& placement : place(std::vector(3, request_of(1000)), opened, page, true)) {
-    EXPECT_TRUE(placement.staged) << "two files would share a page";
+    EXPECT_FALSE(placement.in_place()) << "two files would share a page";
   }
 }
 
@@ -233,7 +232,7 @@ class AddressSpace {
   }
   // The segment's parts at their addresses.
   void add(std::uint64_t base, const Placement& placement) {
-    const std::uint64_t storage = placement.mapped() ? placement.storage_length : 0;
+    const std::uint64_t storage = placement.in_place() ? placement.storage_length : 0;
     const std::uint64_t end = placement.storage_begin + storage;
     if (storage > 0) add_file(base + placement.storage_begin, storage, placement.leader, placement.file_offset);
     add_memory(base, storage > 0 ? placement.storage_begin : placement.size);
@@ -257,7 +256,7 @@ TEST_P(RandomPlans, KeepTheirPromises) {
       EXPECT_EQ(placement.size, requests_[rank].size);
       EXPECT_LT(placement.shift, page);
       if (opened_[rank].open) expect_share(requests_[rank], placement);
-      mapped += placement.mapped() ? 1 : 0;
+      mapped += placement.in_place() ? 1 : 0;
       AddressSpace alone;
       if (GetParam()) {
         together.add(base, placement);
@@ -280,7 +279,7 @@ Placement placed(std::uint64_t offset, std::uint64_t length, bool staged, int le
   Placement placement;
   placement.size = placement.storage_length = length;
   placement.file_offset = offset;
-  placement.staged = staged;
+  placement.engine = staged ? EngineKind::staged : EngineKind::mapped;
   placement.leader = leader;
   return placement;
 }

@@ -22,7 +22,7 @@ TEST(MakeRequest, TakesWhatRanksMustKnowFromTheHints) {
   hints.factor = {.automatic = false, .share = 0.25};
   hints.order = Order::storage_first;
   hints.layout = Layout::overlap;
-  hints.engine = Engine::staged;
+  hints.engine = EngineKind::staged;
   hints.reserve = Reserve::sparse;
   hints.unlink = true;
   hints.discard = true;
@@ -33,7 +33,7 @@ TEST(MakeRequest, TakesWhatRanksMustKnowFromTheHints) {
   EXPECT_EQ(request.share, 0.25);
   EXPECT_EQ(request.order, Order::storage_first);
   EXPECT_EQ(request.layout, Layout::overlap);
-  EXPECT_EQ(request.engine, Engine::staged);
+  EXPECT_EQ(request.engine, EngineKind::staged);
   EXPECT_EQ(request.reserve, Reserve::sparse);
   EXPECT_TRUE(request.unlink && request.discard);
 }
@@ -62,7 +62,7 @@ TEST(CheckAgreement, SaysWhichRankDiffersInWhat) {
       {"alloc_type", [](Request& request) { request.alloc_type = AllocType::memory; }},
       {"storage_alloc_order", [](Request& request) { request.order = Order::storage_first; }},
       {"storage_alloc_layout", [](Request& request) { request.layout = Layout::overlap; }},
-      {"storage_alloc_engine", [](Request& request) { request.engine = Engine::staged; }},
+      {"storage_alloc_engine", [](Request& request) { request.engine = EngineKind::staged; }},
       {"storage_alloc_reserve", [](Request& request) { request.reserve = Reserve::sparse; }},
       {"storage_alloc_unlink", [](Request& request) { request.unlink = true; }},
       {"storage_alloc_discard", [](Request& request) { request.discard = true; }},
@@ -144,12 +144,13 @@ TEST(Settle, AnswersAreHintsThatLeadToTheSame) {
   hints.factor.automatic = true;
   Request request = request_of(gib, 0.25);
   Placement placement;
-  placement.staged = true;
+  placement.storage_length = 1;
+  placement.engine = EngineKind::staged;
   const WindowHints settled = settle(hints, request, placement, {.rank = 7, .host = {}, .window = {}, .job = {}});
   EXPECT_EQ(settled.filename, "/s/50%%.7");
   EXPECT_FALSE(settled.factor.automatic);
   EXPECT_EQ(settled.factor.share, 0.25);
-  EXPECT_EQ(settled.engine, Engine::staged);
+  EXPECT_EQ(settled.engine, EngineKind::staged);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a source does to have room for a window: grow the file, take blocks for it, say that there are none.
+// What a claim does to have room for a window: grow the file, take blocks for it, say that there are none.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -14,12 +14,12 @@
 #include <thread>
 #include <vector>
 
+#include "storage/claim.hpp"
 #include "storage/mapping.hpp"
-#include "storage/source.hpp"
+#include "unit/support/files.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
 #include "unit/support/program.hpp"
-#include "unit/support/sources.hpp"
 
 namespace sill::storage {
 namespace {
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using test::Folder;
 using test::LoopDevice;
 using test::Mounted;
-using test::open_source;
+using test::open_claim;
 using test::read_text;
 using test::write_text;
 
@@ -38,84 +38,85 @@ std::uint64_t allocated(const std::string& path) {
   return static_cast<std::uint64_t>(test::stat_of(path).st_blocks) * 512;
 }
 
-TEST(SourceReserve, GrowsButNeverCuts) {
+TEST(ClaimReserve, GrowsButNeverCuts) {
   const Folder folder;
   for (const Reserve how : {Reserve::full, Reserve::sparse}) {
     write_text(folder / "w", "first bytes");
-    Source source = open_source(folder / "w");
-    ASSERT_TRUE(source.reserve(100, 1000, how).ok());
+    Claim claim = open_claim(folder / "w");
+    ASSERT_TRUE(claim.reserve({100, 1000}, how).ok());
     EXPECT_EQ(test::stat_of(folder / "w").st_size, 1100);
-    ASSERT_TRUE(source.reserve(0, 5, how).ok());
-    ASSERT_TRUE(source.reserve(1000, 100, how).ok());
+    ASSERT_TRUE(claim.reserve({0, 5}, how).ok());
+    ASSERT_TRUE(claim.reserve({1000, 100}, how).ok());
     EXPECT_EQ(test::stat_of(folder / "w").st_size, 1100);
     EXPECT_EQ(read_text(folder / "w"), test::padded("first bytes", 1100));
   }
 }
 
-TEST(SourceReserve, NothingToReserveChangesNothing) {
+TEST(ClaimReserve, NothingToReserveChangesNothing) {
   const Folder folder;
   write_text(folder / "w", "bytes");
-  Source source = open_source(folder / "w");
-  EXPECT_TRUE(source.reserve(4096, 0, Reserve::full).ok());
+  Claim claim = open_claim(folder / "w");
+  EXPECT_TRUE(claim.reserve({4096, 0}, Reserve::full).ok());
   EXPECT_EQ(test::stat_of(folder / "w").st_size, 5);
 }
 
-TEST(SourceReserve, FullAllocatesBlocksAndSparseDoesNot) {
+TEST(ClaimReserve, FullAllocatesBlocksAndSparseDoesNot) {
   const Folder folder;
-  Source full = open_source(folder / "full");
-  ASSERT_TRUE(full.reserve(777, 2 * mib, Reserve::full).ok());
+  Claim full = open_claim(folder / "full");
+  ASSERT_TRUE(full.reserve({777, 2 * mib}, Reserve::full).ok());
   EXPECT_GE(allocated(folder / "full"), 2 * mib);
-  Source sparse = open_source(folder / "sparse");
-  ASSERT_TRUE(sparse.reserve(777, 2 * mib, Reserve::sparse).ok());
+  Claim sparse = open_claim(folder / "sparse");
+  ASSERT_TRUE(sparse.reserve({777, 2 * mib}, Reserve::sparse).ok());
   EXPECT_LT(allocated(folder / "sparse"), mib);
   EXPECT_EQ(fs::file_size(folder / "sparse"), 777 + 2 * mib);
 }
 
-TEST(SourceReserve, FullFillsHolesOfAnOldFile) {
+TEST(ClaimReserve, FullFillsHolesOfAnOldFile) {
   const Folder folder;
   write_text(folder / "w", "head");
   fs::resize_file(folder / "w", mib);
-  Source source = open_source(folder / "w");
-  ASSERT_TRUE(source.reserve(0, mib, Reserve::full).ok());
+  Claim claim = open_claim(folder / "w");
+  ASSERT_TRUE(claim.reserve({0, mib}, Reserve::full).ok());
   EXPECT_GE(allocated(folder / "w"), mib);
   EXPECT_EQ(read_text(folder / "w"), test::padded("head", mib));
 }
 
-TEST(SourceReserve, SparseMayBeHuge) {
+TEST(ClaimReserve, SparseMayBeHuge) {
   const Folder folder;
-  Source source = open_source(folder / "w");
-  ASSERT_TRUE(source.reserve(0, 5ull << 30, Reserve::sparse).ok());
+  Claim claim = open_claim(folder / "w");
+  ASSERT_TRUE(claim.reserve({0, 5ull << 30}, Reserve::sparse).ok());
   EXPECT_EQ(fs::file_size(folder / "w"), 5ull << 30);
 }
 
-TEST(SourceReserve, RefusesMoreThanAFileCanHold) {
+TEST(ClaimReserve, RefusesMoreThanAFileCanHold) {
   const Folder folder;
-  Source source = open_source(folder / "w");
+  Claim claim = open_claim(folder / "w");
   for (const auto& [offset, length] : {std::pair<std::uint64_t, std::uint64_t>{INT64_MAX, 1},
                                        {UINT64_MAX, 1},
                                        {1, UINT64_MAX},
                                        {4096, INT64_MAX},
                                        {0, INT64_MAX}}) {
-    EXPECT_EQ(source.reserve(offset, length, Reserve::sparse).cause(), Cause::no_space) << offset << ' ' << length;
+    EXPECT_EQ(claim.reserve({offset, length}, Reserve::sparse).cause(), Cause::no_space) << offset << ' ' << length;
   }
   EXPECT_EQ(fs::file_size(folder / "w"), 0u);
 }
 
-TEST(SourceReserve, WindowsThatGrowOneFileNeverCutIt) {
+TEST(ClaimReserve, WindowsThatGrowOneFileNeverCutIt) {
   const Folder folder;
   constexpr std::uint64_t steps = 50000;  // of two threads, so that they meet
   std::atomic<std::uint64_t> cuts = 0;
   std::barrier start(2);
   const auto grow = [&](std::uint64_t first) {
-    Source source = open_source(folder / "w");
+    Claim claim = open_claim(folder / "w");
     start.arrive_and_wait();
     std::uint64_t end = 0;
     for (std::uint64_t step = first; step < 2 * steps; step += 2) {
       struct stat found = {};
-      cuts += ::fstat(source.fd(), &found) != 0 || static_cast<std::uint64_t>(found.st_size) < end ? 1 : 0;
-      cuts += source.reserve(step * 4096, 4096, Reserve::sparse).ok() ? 0 : 1;
+      cuts += ::fstat(claim.file()->fd(), &found) != 0 || static_cast<std::uint64_t>(found.st_size) < end ? 1 : 0;
+      cuts += claim.reserve({step * 4096, 4096}, Reserve::sparse).ok() ? 0 : 1;
       end = (step + 1) * 4096;
     }
+    claim.commit();
   };
   std::thread even(grow, 0);
   std::thread odd(grow, 1);
@@ -126,13 +127,13 @@ TEST(SourceReserve, WindowsThatGrowOneFileNeverCutIt) {
 }
 
 // ramfs has neither fallocate nor knows its holes, as NFS before 4.2, nor counts blocks: pages tell.
-TEST(SourceReserve, WithoutHoleReportsTheNewPartIsFilled) {
+TEST(ClaimReserve, WithoutHoleReportsTheNewPartIsFilled) {
   if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
   const Mounted mounted("ramfs");
   write_text(mounted / "w", "head");
-  Source source = open_source(mounted / "w");
-  ASSERT_TRUE(source.reserve(2, mib, Reserve::full).ok());
-  void* pages = ::mmap(nullptr, mib, PROT_READ, MAP_SHARED, source.fd(), 0);
+  Claim claim = open_claim(mounted / "w");
+  ASSERT_TRUE(claim.reserve({2, mib}, Reserve::full).ok());
+  void* pages = ::mmap(nullptr, mib, PROT_READ, MAP_SHARED, claim.file()->fd(), 0);
   ASSERT_NE(pages, MAP_FAILED);
   std::vector<unsigned char> resident(mib / page_size());
   EXPECT_EQ(::mincore(pages, mib, resident.data()), 0);
@@ -145,44 +146,44 @@ TEST(SourceReserve, WithoutHoleReportsTheNewPartIsFilled) {
 void expect_full(const Mounted& mounted) {
   write_text(mounted / "old", "old bytes");
   const std::uint64_t wanted = mounted.free_bytes() + mib;
-  Source fresh = open_source(mounted / "fresh");
-  const Status status = fresh.reserve(0, wanted, Reserve::full);
+  Claim fresh = open_claim(mounted / "fresh");
+  const Status status = fresh.reserve({0, wanted}, Reserve::full);
   EXPECT_EQ(status.cause(), Cause::no_space) << status.message();
   EXPECT_NE(status.message().find(mounted / "fresh"), std::string::npos) << status.message();
   EXPECT_TRUE(fresh.undo().ok());
   EXPECT_FALSE(fs::exists(mounted / "fresh"));
 
-  Source old = open_source(mounted / "old");
-  EXPECT_EQ(old.reserve(100, wanted, Reserve::full).cause(), Cause::no_space);
+  Claim old = open_claim(mounted / "old");
+  EXPECT_EQ(old.reserve({100, wanted}, Reserve::full).cause(), Cause::no_space);
   EXPECT_TRUE(old.undo().ok());
   EXPECT_EQ(read_text(mounted / "old"), "old bytes");
 
-  ASSERT_TRUE(old.reserve(100, wanted, Reserve::sparse).ok()) << "sparse takes no blocks";
+  ASSERT_TRUE(old.reserve({100, wanted}, Reserve::sparse).ok()) << "sparse takes no blocks";
   EXPECT_TRUE(old.undo().ok());
   EXPECT_EQ(read_text(mounted / "old"), "old bytes");
 }
 
-TEST(SourceReserve, AFullTmpfsIsAnErrorAndUndone) {
+TEST(ClaimReserve, AFullTmpfsIsAnErrorAndUndone) {
   if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
   expect_full(Mounted(4 * mib));
 }
 
-TEST(SourceReserve, AFullDiskIsAnErrorAndUndone) {
+TEST(ClaimReserve, AFullDiskIsAnErrorAndUndone) {
   if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
   const Folder folder;
   const LoopDevice device(folder.path(), 16 * mib);
   expect_full(Mounted(device, "ext4"));
 }
 
-TEST(SourceReserve, MoreThanTheFileSizeLimitIsAnErrorAndNoSignal) {
+TEST(ClaimReserve, MoreThanTheFileSizeLimitIsAnErrorAndNoSignal) {
   const Folder folder;
   for (const Reserve how : {Reserve::full, Reserve::sparse}) {
     const auto outcome = test::run_child([&] {
       const rlimit limit = {mib, mib};
       if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
-      Source source = open_source(folder / "w");
-      if (!source.reserve(0, mib, how).ok()) ::_exit(3);
-      if (source.reserve(0, 2 * mib, how).cause() != Cause::no_space) ::_exit(4);
+      Claim claim = open_claim(folder / "w");
+      if (!claim.reserve({0, mib}, how).ok()) ::_exit(3);
+      if (claim.reserve({0, 2 * mib}, how).cause() != Cause::no_space) ::_exit(4);
       sigset_t blocked;
       const bool as_before =
           ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked) == 0 && !::sigismember(&blocked, SIGXFSZ);
@@ -193,7 +194,7 @@ TEST(SourceReserve, MoreThanTheFileSizeLimitIsAnErrorAndNoSignal) {
 }
 
 // A copy shares its blocks with the original until one of the two is stored to: a window's must be its own.
-TEST(SourceReserve, BlocksThatACopySharesAreReserved) {
+TEST(ClaimReserve, BlocksThatACopySharesAreReserved) {
   if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
   if (::access("/sbin/mkfs.xfs", X_OK) != 0) GTEST_SKIP() << "no mkfs.xfs";
   const Folder folder;
@@ -203,8 +204,8 @@ TEST(SourceReserve, BlocksThatACopySharesAreReserved) {
   ASSERT_EQ(test::run_program({"cp", "--reflink=always", mounted / "w", mounted / "copy"}).status, 0);
   const auto used = [&] {
     const std::uint64_t before = mounted.free_bytes();
-    Source source = open_source(mounted / "w");
-    EXPECT_TRUE(source.reserve(0, 40 * mib, Reserve::full).ok());
+    Claim claim = open_claim(mounted / "w");
+    EXPECT_TRUE(claim.reserve({0, 40 * mib}, Reserve::full).ok());
     return before - mounted.free_bytes();
   };
   EXPECT_GE(used(), 39 * mib);
@@ -212,23 +213,23 @@ TEST(SourceReserve, BlocksThatACopySharesAreReserved) {
   EXPECT_EQ(read_text(mounted / "w"), std::string(40 * mib, 'x'));
 
   ASSERT_EQ(test::run_program({"cp", "--reflink=always", mounted / "w", mounted / "another"}).status, 0);
-  Source filler = open_source(mounted / "filler");
-  ASSERT_TRUE(filler.reserve(0, mounted.free_bytes() - 10 * mib, Reserve::full).ok());
-  Source source = open_source(mounted / "w");
-  EXPECT_EQ(source.reserve(0, 40 * mib, Reserve::full).cause(), Cause::no_space);
-  EXPECT_TRUE(source.reserve(0, 40 * mib, Reserve::sparse).ok());
+  Claim filler = open_claim(mounted / "filler");
+  ASSERT_TRUE(filler.reserve({0, mounted.free_bytes() - 10 * mib}, Reserve::full).ok());
+  Claim claim = open_claim(mounted / "w");
+  EXPECT_EQ(claim.reserve({0, 40 * mib}, Reserve::full).cause(), Cause::no_space);
+  EXPECT_TRUE(claim.reserve({0, 40 * mib}, Reserve::sparse).ok());
 }
 
 // ext2 has no fallocate: zeros are written into the holes.
-TEST(SourceReserve, WithoutFallocateHolesAreFilled) {
+TEST(ClaimReserve, WithoutFallocateHolesAreFilled) {
   if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
   const Folder folder;
   const LoopDevice device(folder.path(), 16 * mib);
   const Mounted mounted(device, "ext2");
   write_text(mounted / "w", "head");
   fs::resize_file(mounted / "w", 3 * mib);
-  Source source = open_source(mounted / "w");
-  ASSERT_TRUE(source.reserve(2, 4 * mib, Reserve::full).ok());
+  Claim claim = open_claim(mounted / "w");
+  ASSERT_TRUE(claim.reserve({2, 4 * mib}, Reserve::full).ok());
   EXPECT_GE(allocated(mounted / "w"), 4 * mib);
   EXPECT_EQ(read_text(mounted / "w"), test::padded("head", 4 * mib + 2));
   expect_full(mounted);

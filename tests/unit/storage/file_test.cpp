@@ -1,4 +1,4 @@
-#include "storage/source.hpp"
+#include "storage/file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
+#include "unit/support/files.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/mounts.hpp"
 #include "unit/support/program.hpp"
-#include "unit/support/sources.hpp"
 
 namespace sill::storage {
 namespace {
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using test::Folder;
 using test::LoopDevice;
 using test::Mounted;
-using test::open_source;
+using test::open_file;
 using test::read_text;
 using test::stat_of;
 using test::try_open;
@@ -43,54 +43,54 @@ bool is_there(const std::string& path) {
 // Opening fails with this cause and a message that names the path, and leaves nothing behind.
 void expect_refused(const std::string& path, Cause cause) {
   const bool before = is_there(path);
-  const auto source = try_open(path);
-  EXPECT_EQ(source.status().cause(), cause) << path << ": " << source.status().message();
-  EXPECT_NE(source.status().message().find(path), std::string::npos) << source.status().message();
+  const auto file = try_open(path);
+  EXPECT_EQ(file.status().cause(), cause) << path << ": " << file.status().message();
+  EXPECT_NE(file.status().message().find(path), std::string::npos) << file.status().message();
   EXPECT_EQ(is_there(path), before) << path;
 }
 
-TEST(SourceOpen, CreatesWithThePermissionsAskedFor) {
+TEST(FileOpen, CreatesWithThePermissionsAskedFor) {
   const Folder folder;
   const mode_t before = ::umask(077);
-  const Source source = open_source(folder / "w", 0664);
+  const File file = open_file(folder / "w", 0664);
   ::umask(before);
-  EXPECT_TRUE(source.created());
-  EXPECT_FALSE(source.is_device());
-  EXPECT_EQ(source.size_at_open(), 0u);
-  EXPECT_EQ(source.path(), folder / "w");
+  EXPECT_TRUE(file.created());
+  EXPECT_FALSE(file.is_device());
+  EXPECT_EQ(file.size_at_open(), 0u);
+  EXPECT_EQ(file.path(), folder / "w");
   EXPECT_EQ(stat_of(folder / "w").st_mode & 07777, 0664u);
 }
 
-TEST(SourceOpen, FindsWhatIsThereAndLeavesItAlone) {
+TEST(FileOpen, FindsWhatIsThereAndLeavesItAlone) {
   const Folder folder;
   write_text(folder / "w", "bytes");
   fs::permissions(folder / "w", fs::perms(0640));
-  const Source source = open_source(folder / "w", 0600);
-  EXPECT_FALSE(source.created());
-  EXPECT_EQ(source.size_at_open(), 5u);
+  const File file = open_file(folder / "w", 0600);
+  EXPECT_FALSE(file.created());
+  EXPECT_EQ(file.size_at_open(), 5u);
   EXPECT_EQ(stat_of(folder / "w").st_mode & 07777, 0640u);
   EXPECT_EQ(read_text(folder / "w"), "bytes");
 }
 
-TEST(SourceOpen, FollowsLinksAndKnowsTheFileItself) {
+TEST(FileOpen, FollowsLinksAndKnowsTheFileItself) {
   const Folder folder;
   write_text(folder / "real/w", "");
   fs::create_symlink(folder / "real/w", folder / "link");
-  const Source source = open_source(folder / "link");
-  EXPECT_EQ(source.path(), folder / "real/w");
-  EXPECT_EQ(source.identity(), open_source(folder / "real/w").identity());
+  const File file = open_file(folder / "link");
+  EXPECT_EQ(file.path(), folder / "real/w");
+  EXPECT_EQ(file.identity(), open_file(folder / "real/w").identity());
 }
 
-TEST(SourceOpen, RelativePathsBecomeAbsolute) {
+TEST(FileOpen, RelativePathsBecomeAbsolute) {
   const Folder folder;
   const auto before = fs::current_path();
   fs::current_path(folder.path());
-  const Source source = open_source("w");
+  const File file = open_file("w");
   fs::current_path(before);
-  EXPECT_EQ(source.path(), folder / "w");
+  EXPECT_EQ(file.path(), folder / "w");
 }
 
-TEST(SourceOpen, RefusesWhatIsNoFileOrDevice) {
+TEST(FileOpen, RefusesWhatIsNoFileOrDevice) {
   const Folder folder;
   fs::create_directory(folder / "folder");
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
@@ -109,7 +109,7 @@ TEST(SourceOpen, RefusesWhatIsNoFileOrDevice) {
   ASSERT_EQ(::close(fd), 0);
 }
 
-TEST(SourceOpen, RefusesPathsThatLeadNowhere) {
+TEST(FileOpen, RefusesPathsThatLeadNowhere) {
   const Folder folder;
   write_text(folder / "file", "");
   fs::create_symlink(folder / "nothing/w", folder / "dangling");
@@ -122,7 +122,7 @@ TEST(SourceOpen, RefusesPathsThatLeadNowhere) {
   expect_refused(folder / "", Cause::bad_file);
 }
 
-TEST(SourceOpen, RefusesWithoutPermission) {
+TEST(FileOpen, RefusesWithoutPermission) {
   const Folder folder;
   write_text(folder / "w", "bytes");
   fs::permissions(folder / "w", fs::perms(0444));
@@ -139,7 +139,7 @@ TEST(SourceOpen, RefusesWithoutPermission) {
   EXPECT_EQ(read_text(folder / "w"), "bytes");
 }
 
-TEST(SourceOpen, RefusesAReadOnlyMount) {
+TEST(FileOpen, RefusesAReadOnlyMount) {
   if (const auto reason = test::why_no_mounts(); !reason.empty()) GTEST_SKIP() << reason;
   Mounted mounted(mib);
   write_text(mounted / "w", "bytes");
@@ -148,7 +148,7 @@ TEST(SourceOpen, RefusesAReadOnlyMount) {
   expect_refused(mounted / "new", Cause::read_only);
 }
 
-TEST(SourceOpen, RacingRanksGetOneFileThatOneCreated) {
+TEST(FileOpen, RacingRanksGetOneFileThatOneCreated) {
   const Folder folder;
   for (int round = 0; round < 20; ++round) {
     const std::string path = (folder / "w").append(std::to_string(round));
@@ -158,7 +158,7 @@ TEST(SourceOpen, RacingRanksGetOneFileThatOneCreated) {
     for (int rank = 0; rank < 4; ++rank) {
       ranks.emplace_back([&] {
         start.arrive_and_wait();
-        created += open_source(path).created() ? 1 : 0;
+        created += open_file(path).created() ? 1 : 0;
       });
     }
     for (std::thread& rank : ranks) rank.join();
@@ -166,41 +166,40 @@ TEST(SourceOpen, RacingRanksGetOneFileThatOneCreated) {
   }
 }
 
-TEST(SourceOpenPeer, TakesTheSameFileOnly) {
+TEST(FileOpenPeer, TakesTheSameFileOnly) {
   const Folder folder;
-  const Source source = open_source(folder / "w");
-  const auto peer = Source::open_peer(source.path(), source.identity());
+  const File file = open_file(folder / "w");
+  const auto peer = File::open_peer(file.path(), file.identity());
   ASSERT_TRUE(peer.ok()) << peer.status().message();
-  EXPECT_EQ(peer.value().identity(), source.identity());
+  EXPECT_EQ(peer.value().identity(), file.identity());
   write_text(folder / "other", "");
   fs::rename(folder / "other", folder / "w");
-  EXPECT_EQ(Source::open_peer(source.path(), source.identity()).status().cause(), Cause::no_such_file);
+  EXPECT_EQ(File::open_peer(file.path(), file.identity()).status().cause(), Cause::no_such_file);
   fs::remove(folder / "w");
-  EXPECT_EQ(Source::open_peer(source.path(), source.identity()).status().cause(), Cause::no_such_file);
+  EXPECT_EQ(File::open_peer(file.path(), file.identity()).status().cause(), Cause::no_such_file);
 }
 
-TEST(Source, KnowsWhetherItIsStillThere) {
+TEST(File, KnowsWhetherItIsStillThere) {
   const Folder folder;
-  const auto cause = [](const Source& source, bool name_matters = true) {
-    const Status status = source.check_there(4096, name_matters);
-    const bool named = status.ok() || status.message().find(source.path()) != std::string::npos;
+  const auto cause = [](const File& file, bool name_matters = true) {
+    const Status status = file.check_there(4096, name_matters);
+    const bool named = status.ok() || status.message().find(file.path()) != std::string::npos;
     EXPECT_TRUE(named) << status.message();
     return status.cause();
   };
   const auto fresh = [&](const std::string& name) {
-    Source source = open_source(folder / name);
-    EXPECT_TRUE(source.reserve(0, 4096, Reserve::full).ok());
-    EXPECT_EQ(cause(source), Cause::ok);
-    return source;
+    File file = test::open_reserved(folder / name, 0, 4096);
+    EXPECT_EQ(cause(file), Cause::ok);
+    return file;
   };
-  const Source deleted = fresh("deleted");
+  const File deleted = fresh("deleted");
   fs::remove(folder / "deleted");
   EXPECT_EQ(cause(deleted), Cause::no_such_file);
   EXPECT_EQ(cause(deleted, false), Cause::ok);
   write_text(folder / "deleted", "new");
   EXPECT_EQ(cause(deleted), Cause::bad_file) << "there is another one in its place";
 
-  const Source moved = fresh("moved");
+  const File moved = fresh("moved");
   fs::rename(folder / "moved", folder / "elsewhere");
   EXPECT_EQ(cause(moved), Cause::no_such_file);
   write_text(folder / "moved", "new");
@@ -208,30 +207,30 @@ TEST(Source, KnowsWhetherItIsStillThere) {
   fs::rename(folder / "elsewhere", folder / "moved");
   EXPECT_EQ(cause(moved), Cause::ok) << "it is back";
 
-  const Source cut = fresh("cut");
+  const File cut = fresh("cut");
   fs::resize_file(folder / "cut", 4095);
   EXPECT_EQ(cause(cut), Cause::bad_file);
   EXPECT_EQ(cause(cut, false), Cause::bad_file);
-  EXPECT_EQ(Source::anonymous().value().check_there(4096, true).cause(), Cause::ok);
+  EXPECT_EQ(File::anonymous().value().check_there(4096, true).cause(), Cause::ok);
 }
 
-TEST(Source, SyncsItsFolder) {
+TEST(File, SyncsItsFolder) {
   const Folder folder;
-  EXPECT_TRUE(open_source(folder / "w").sync_folder().ok());
+  EXPECT_TRUE(open_file(folder / "w").sync_folder().ok());
 }
 
-TEST(Source, SyncOfAFolderThatIsGoneIsAnError) {
+TEST(File, SyncOfAFolderThatIsGoneIsAnError) {
   const Folder folder;
   fs::create_directory(folder / "sub");
-  const Source source = open_source(folder / "sub/w");
+  const File file = open_file(folder / "sub/w");
   fs::remove_all(folder / "sub");
-  EXPECT_EQ(source.sync_folder().cause(), Cause::no_such_file);
+  EXPECT_EQ(file.sync_folder().cause(), Cause::no_such_file);
 }
 
-TEST(Source, ClosesItsFileOnceWhenMoved) {
+TEST(File, ClosesItsFileOnceWhenMoved) {
   const Folder folder;
-  Source first = open_source(folder / "a");
-  Source second = open_source(folder / "b");
+  File first = open_file(folder / "a");
+  File second = open_file(folder / "b");
   const int kept = first.fd();
   const int closed = second.fd();
   second = std::move(first);
@@ -239,18 +238,18 @@ TEST(Source, ClosesItsFileOnceWhenMoved) {
   EXPECT_EQ(second.path(), folder / "a");
   EXPECT_GE(::fcntl(kept, F_GETFD), 0);
   EXPECT_EQ(::fcntl(closed, F_GETFD), -1);
-  { const Source third(std::move(second)); }
+  { const File third(std::move(second)); }
   EXPECT_EQ(::fcntl(kept, F_GETFD), -1);
 }
 
-TEST(Source, IsNotInheritedByPrograms) {
+TEST(File, IsNotInheritedByPrograms) {
   const Folder folder;
-  const Source source = open_source(folder / "w");
-  EXPECT_EQ(::fcntl(source.fd(), F_GETFD), FD_CLOEXEC);
-  EXPECT_EQ(::fcntl(source.fd(), F_GETFL) & O_NONBLOCK, 0);
+  const File file = open_file(folder / "w");
+  EXPECT_EQ(::fcntl(file.fd(), F_GETFD), FD_CLOEXEC);
+  EXPECT_EQ(::fcntl(file.fd(), F_GETFL) & O_NONBLOCK, 0);
 }
 
-class SourceDevice : public testing::Test {
+class FileDevice : public testing::Test {
  protected:
   void SetUp() override {
     if (const auto reason = test::why_no_loop_devices(); !reason.empty()) GTEST_SKIP() << reason;
@@ -261,66 +260,89 @@ class SourceDevice : public testing::Test {
   std::unique_ptr<LoopDevice> device_;
 };
 
-TEST_F(SourceDevice, HasItsCapacity) {
-  Source source = open_source(device_->path());
-  EXPECT_TRUE(source.is_device());
-  EXPECT_FALSE(source.created());
-  EXPECT_EQ(source.size_at_open(), 8 * mib);
-  EXPECT_TRUE(source.check_unclaimed().ok());
-  EXPECT_TRUE(source.reserve(0, 8 * mib, Reserve::full).ok());
-  EXPECT_TRUE(source.reserve(8 * mib - 5, 5, Reserve::sparse).ok());
-  const Status status = source.reserve(8 * mib - 5, 6, Reserve::full);
+TEST_F(FileDevice, HasItsCapacity) {
+  File file = open_file(device_->path());
+  EXPECT_TRUE(file.is_device());
+  EXPECT_FALSE(file.created());
+  EXPECT_EQ(file.size_at_open(), 8 * mib);
+  EXPECT_TRUE(file.check_unclaimed().ok());
+  Claim claim(std::move(file));
+  EXPECT_TRUE(claim.reserve({0, 8 * mib}, Reserve::full).ok());
+  EXPECT_TRUE(claim.reserve({8 * mib - 5, 5}, Reserve::sparse).ok());
+  const Status status = claim.reserve({8 * mib - 5, 6}, Reserve::full);
   EXPECT_EQ(status.cause(), Cause::no_space);
   EXPECT_NE(status.message().find(device_->path()), std::string::npos) << status.message();
 }
 
-TEST_F(SourceDevice, IsTheSameByAnyName) {
+TEST_F(FileDevice, IsTheSameByAnyName) {
   fs::create_symlink(device_->path(), folder_ / "link");
-  const Source direct = open_source(device_->path());
-  EXPECT_EQ(open_source(folder_ / "link").identity(), direct.identity());
+  const File direct = open_file(device_->path());
+  EXPECT_EQ(open_file(folder_ / "link").identity(), direct.identity());
   const struct stat found = stat_of(device_->path());
   ASSERT_EQ(::mknod((folder_ / "node").c_str(), S_IFBLK | 0600, found.st_rdev), 0) << std::strerror(errno);
   EXPECT_EQ(try_open(folder_ / "node").value().identity(), direct.identity());
 }
 
-TEST_F(SourceDevice, StaysWhenRemovedOrUndone) {
-  Source source = open_source(device_->path());
-  EXPECT_TRUE(source.undo().ok());
-  EXPECT_TRUE(source.remove().ok());
-  EXPECT_TRUE(source.sync_folder().ok());
+TEST_F(FileDevice, StaysWhenRemovedOrUndone) {
+  Claim claim = test::open_claim(device_->path());
+  EXPECT_TRUE(claim.undo().ok());
+  EXPECT_TRUE(claim.file()->remove().ok());
+  EXPECT_TRUE(claim.file()->sync_folder().ok());
   EXPECT_TRUE(fs::is_block_file(device_->path()));
 }
 
 // Leaders of several windows look at once.
-TEST_F(SourceDevice, IsFreeForAllWhoLook) {
+TEST_F(FileDevice, IsFreeForAllWhoLook) {
   std::atomic<int> refused{0};
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread)
     threads.emplace_back([&] {
-      const Source source = open_source(device_->path());
-      for (int round = 0; round < 4000; ++round) refused += source.check_unclaimed().ok() ? 0 : 1;
+      const File file = open_file(device_->path());
+      for (int round = 0; round < 4000; ++round) refused += file.check_unclaimed().ok() ? 0 : 1;
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(refused, 0);
 }
 
-TEST_F(SourceDevice, IsRefusedWhileMounted) {
+TEST_F(FileDevice, IsRefusedWhileMounted) {
   const Mounted mounted(*device_, "ext2");
-  const auto source = try_open(device_->path());
+  const auto file = try_open(device_->path());
   // Kernels may be built to refuse writing to a mounted device altogether.
-  const Status status = source.ok() ? source.value().check_unclaimed() : source.status();
+  const Status status = file.ok() ? file.value().check_unclaimed() : file.status();
   EXPECT_EQ(status.cause(), Cause::in_use) << status.message();
   EXPECT_NE(status.message().find(device_->path()), std::string::npos) << status.message();
 }
 
-TEST(Source, ClearsBytesButNotBeyondItsEnd) {
+TEST(File, ClearsBytesButNotBeyondItsEnd) {
   const Folder folder;
   write_text(folder / "w", std::string(3 * 4096, 'k'));
-  const Source source = open_source(folder / "w");
-  ASSERT_TRUE(source.clear(4096, 1 << 20).ok());
+  const File file = open_file(folder / "w");
+  ASSERT_TRUE(file.clear(4096, 1 << 20).ok());
   EXPECT_EQ(read_text(folder / "w"), std::string(4096, 'k') + std::string(2 * 4096, '\0'));
-  EXPECT_TRUE(source.clear(1 << 20, 4096).ok());
+  EXPECT_TRUE(file.clear(1 << 20, 4096).ok());
   EXPECT_EQ(fs::file_size(folder / "w"), 3 * 4096u);
+}
+
+TEST(FileRemove, DeletesOnlyTheWindowsOwnFile) {
+  const Folder folder;
+  File file = open_file(folder / "w");
+  fs::rename(folder / "w", folder / "kept");
+  write_text(folder / "w", "somebody else's");
+  EXPECT_EQ(file.remove().cause(), Cause::bad_file);
+  EXPECT_EQ(read_text(folder / "w"), "somebody else's");
+  fs::rename(folder / "kept", folder / "w");
+  EXPECT_TRUE(file.remove().ok());
+  EXPECT_FALSE(fs::exists(folder / "w"));
+  EXPECT_TRUE(file.remove().ok()) << "gone already";
+}
+
+TEST(FileRemove, LeavesALinkThatTookTheFilesPlace) {
+  const Folder folder;
+  File file = open_file(folder / "w");
+  fs::rename(folder / "w", folder / "kept");
+  fs::create_symlink(folder / "kept", folder / "w");
+  EXPECT_EQ(file.remove().cause(), Cause::bad_file);
+  EXPECT_TRUE(fs::is_symlink(folder / "w"));
 }
 
 }  // namespace
