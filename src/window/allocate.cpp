@@ -261,6 +261,7 @@ Status move_to(Window& window, const WindowHints& hints) {
   status = with_key(attach_stores(stores.value(), window));
   if (status.ok()) status = describe_store(*stores.value().mine(), own.rank, placements, hints, fields, world_ranks);
   if (status = mpi::agree(own.comm, status); !status.ok()) {
+    stores.value().undo();
     const Status back = mpi::agree(own.comm, window.put_back(std::move(old)));
     return back.ok() ? status : back;
   }

@@ -30,6 +30,8 @@ class Stores {
   Status reserve(const mpi::OwnComm& own, std::span<const Placement> placements, Reserve how);
   // What open and reserve did stays. Else it is undone when this goes; the leader of each store does it for all. Local.
   void commit();
+  // Undoes it now. Local.
+  void undo() { mine_.reset(); }
 
  private:
   // Ranks of several nodes whose files have one name and one number have one file only if that is proven. Collective.
