@@ -56,7 +56,7 @@ def test_every_folder_is_there() -> None:
 @pytest.mark.parametrize(
     ("folder", "line", "reason"),
     [
-        ("base", '#include "storage/source.hpp"', "upward"),
+        ("base", '#include "storage/file.hpp"', "upward"),
         ("storage", '#include "mpi/errors.hpp"', "sideways"),
         ("mpi", '  #  include "window/window.hpp"', "upward"),
         ("storage", "#include <mpi.h>", "brings MPI"),
