@@ -337,8 +337,9 @@ class Launcher:
             extra["SILL_TEST_ACTIVE"] = "1"
         preload = [*before, *([library(mpi)] if sill and not linked else []), *behind, *patience(mpi)]
         if self.nodes:
-            # Launchers pass on none of the variables, or only their own.
-            command = command_line(mpi, ranks, words, preload, self.nodes.options(mpi, ranks), extra)
+            # Launchers pass on none of the variables, or only their own. The last is for yield.c.
+            variables = {**extra, "SILL_TEST_NODES": "1"}
+            command = command_line(mpi, ranks, words, preload, self.nodes.options(mpi, ranks), variables)
             return Job(command, surroundings(mpi, {"TMPDIR": "/tmp"}), [*self.nodes.inside(0), *prefix], **popen)
         command = command_line(mpi, ranks, words, preload)
         return Job(command, surroundings(mpi, extra), prefix, **popen)
