@@ -2,7 +2,7 @@
 // The table of engines: the ways to keep a segment's bytes and its file's alike. A new one is a row here, and
 // src/storage/NAME_engine.cpp with the function that makes it.
 #include <array>
-#include <string>
+#include <cstddef>
 #include <string_view>
 
 namespace sill {
@@ -22,11 +22,10 @@ enum class EngineKind {
 struct EngineRow {
   std::string_view name;
   bool in_place;
-  std::string_view help;
 };
 
 inline constexpr std::array engine_rows = {
-#define SILL_ENGINE_ROW(name, in_place, help) EngineRow{#name, in_place, help},
+#define SILL_ENGINE_ROW(name, in_place, help) EngineRow{#name, in_place},
     SILL_ENGINES(SILL_ENGINE_ROW)
 #undef SILL_ENGINE_ROW
 };

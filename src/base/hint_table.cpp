@@ -1,4 +1,5 @@
 // The rows of the hint table, each with the reader and the writer of its values.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -17,11 +18,11 @@ constexpr std::array<std::string_view, 2> boolean_names = {"false", "true"};
 constexpr std::array<std::string_view, 2> type_names = {"memory", "storage"};
 constexpr std::array<std::string_view, 2> order_names = {"memory_first", "storage_first"};
 constexpr std::array<std::string_view, 2> reserve_names = {"full", "sparse"};
-constexpr std::array engine_names = {
-#define SILL_ENGINE_NAME(name, in_place, help) std::string_view(#name),
-    SILL_ENGINES(SILL_ENGINE_NAME)
-#undef SILL_ENGINE_NAME
-};
+constexpr auto engine_names = [] {
+  std::array<std::string_view, engine_rows.size()> names;
+  std::ranges::transform(engine_rows, names.begin(), &EngineRow::name);
+  return names;
+}();
 #define SILL_ENGINE_NAME(name, in_place, help) ", " #name
 #define SILL_ENGINE_HELP(name, in_place, help) "; " #name ": " help
 constexpr std::string_view engine_values = std::string_view(SILL_ENGINES(SILL_ENGINE_NAME)).substr(2);

@@ -1,11 +1,13 @@
 #pragma once
 // Engine: keeps the bytes at an address and those of a file alike. One for each segment that a process sees, its own or
 // that of a rank on the same node. base/engines.hpp lists them.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/engines.hpp"
 #include "base/hints.hpp"

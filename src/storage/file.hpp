@@ -83,6 +83,7 @@ class File {
   Status write(std::uint64_t offset, const void* from, std::size_t length, const char* doing) const;
   // Writes zeros from `offset` to `end`.
   Status write_zeros(std::uint64_t offset, std::uint64_t end, const char* doing) const;
+  // Makes what was written durable.
   Status flush(const char* doing) const;
   // fallocate() of [begin, end); 0, or an errno.
   int allocate(int mode, std::uint64_t begin, std::uint64_t end) const;
