@@ -17,6 +17,8 @@ class Sill(CMakePackage):
     depends_on("cmake@3.20:", type="build")
     depends_on("mpi")
     depends_on("tomlplusplus", type="build")
+    depends_on("nlohmann-json@3.11:", type="build")
+    depends_on("zlib-api")
     depends_on("python@3.9:", type=("build", "run"))
     extends("python", when="+cli")
     depends_on("py-typer@0.12.5:", type="run", when="+cli")

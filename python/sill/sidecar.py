@@ -1,10 +1,12 @@
-"""The small file FILE.sill beside each window's file: which window it is, of which job and ranks."""
+"""The record FILE.sill beside each window's file: which window it is, of which job and ranks."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import stat
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -15,7 +17,8 @@ from .errors import SillError
 
 SUFFIX = ".sill"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-FORMAT = 1
+FORMAT = 2
+_BEGIN = re.compile(rb'\{"sill": 2, "crc32": "([0-9a-f]{8})"')  # the checksum is that of all behind this
 
 
 @dataclass(frozen=True)
@@ -125,21 +128,23 @@ def _describe(data_path: str, sidecar: Path) -> WindowFile:
         raise FileNotFoundError(sidecar)
     content = _read(sidecar)
     try:
-        segments = [Segment(int(s["rank"]), int(s["offset"]), int(s["size"])) for s in content["segments"]]
+        window = content["window"]
+        segments = [Segment(int(s["rank"]), int(s["offset"]), int(s["size"])) for s in window["segments"]]
         coarrays = tuple(_coarray(record) for record in content.get("coarrays", ()))
-        if coarrays:  # the segment is that of the last one
+        own = coarrays[0] if coarrays and coarrays[0].offset is None else None
+        if coarrays and not own:  # the segment is that of the last one
             rank = segments[0].rank
             segments = [Segment(rank, coarray.offset, coarray.size) for coarray in coarrays]
-        created = _time(content["created"])
+        created = _time(window["created"])
         return WindowFile(
             path=data_path,
-            job=str(content["job"]),
-            window=str(content["window"]),
+            job=str(window["job"]),
+            window=str(window["window"]),
             created=created,
             last_sync=_last_sync(created, info.st_mtime_ns),
-            unlink=bool(content["unlink"]),
-            coarray=_coarray(content["coarray"]) if "coarray" in content else None,
-            coarrays=coarrays,
+            unlink=bool(window["unlink"]),
+            coarray=own,
+            coarrays=() if own else coarrays,
             **_measure(data_path, segments),
         )
     except (IndexError, KeyError, TypeError, ValueError) as error:
@@ -171,12 +176,20 @@ def _unreadable(error: OSError, path: str) -> SillError:
 
 
 def _read(sidecar: Path) -> dict:
+    """The sections of a record; format 1 had that of the window at the top."""
+    data = sidecar.read_bytes()
     try:
-        content = json.loads(sidecar.read_text())
+        content = json.loads(data)
     except ValueError as error:
         raise SillError(f"{sidecar}: not JSON ({error}); remove it if it is stale") from error
+    if isinstance(content, dict) and content.get("sill") == 1:
+        coarrays = [content["coarray"]] if "coarray" in content else content.get("coarrays", [])
+        return {"window": content, "coarrays": coarrays}
     if not isinstance(content, dict) or content.get("sill") != FORMAT:
         raise SillError(f"{sidecar}: not a sidecar of this Sill (format {FORMAT}); use the Sill that wrote it")
+    begin = _BEGIN.match(data)
+    if not begin or zlib.crc32(data[begin.end() :]) != int(begin[1], 16):
+        raise SillError(f"{sidecar}: is damaged, for its checksum doesn't fit; remove it if it is stale")
     return content
 
 

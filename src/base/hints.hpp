@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/coarray_record.hpp"
 #include "base/engines.hpp"
 #include "base/status.hpp"
 
@@ -63,9 +62,8 @@ struct WindowHints {
   bool large_pages = true;
   bool write_behind = true;
   // Not in the table, for fronts that make windows of their own:
-  bool anonymous = false;                // memory that has a descriptor, so that the node's ranks can map it
-  std::optional<CoarrayRecord> coarray;  // whose the file is, for its sidecar
-  CoarrayRecord::State coarray_end = CoarrayRecord::State::kept;  // what becomes of it with the window
+  bool anonymous = false;    // memory that has a descriptor, so that the node's ranks can map it
+  bool one_process = false;  // of all that ask for this, one has the file open
 };
 
 using HintPairs = std::vector<std::pair<std::string, std::string>>;

@@ -1,8 +1,5 @@
 #include "base/text.hpp"
 
-#include <array>
-#include <cstdio>
-
 namespace sill {
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -19,18 +16,6 @@ std::string_view trim(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-std::string json_string(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    std::array<char, 8> escape{};
-    if (static_cast<unsigned char>(c) < 0x20)
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned char>(c));
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += escape[0] ? std::string(escape.data()) : std::string(1, c);
-  }
-  return quoted + '"';
 }
 
 }  // namespace sill

@@ -12,7 +12,4 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // `text` without blanks and tabs at both ends.
 std::string_view trim(std::string_view text);
 
-// `text` (UTF-8) as a JSON string, in its quotes.
-std::string json_string(std::string_view text);
-
 }  // namespace sill

@@ -15,7 +15,6 @@
 #include "coarray/team.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
-#include "storage/sidecar.hpp"
 #include "window/allocate.hpp"
 
 namespace sill::coarray {
@@ -25,13 +24,10 @@ Status forget_file(Coarray& coarray) {
   coarray.kept = false;
   window.hints().discard = true;
   window.hints().unlink = false;
-  storage::File& file = window.own_segment()->file();
-  CoarrayRecord record = *window.hints().coarray;
-  if (window.placements()[static_cast<std::size_t>(window.rank())].leader == window.rank())
-    return storage::give_up_coarray(file, record);
+  const storage::File& file = window.own_segment()->file();
+  if (window.leads_store()) return coarray.file->unlink(file);
   // One file for all images: until the first one deletes it, in the next sync at the latest, it means nothing.
-  record.state = CoarrayRecord::State::fresh;
-  const Status status = storage::write_coarray_record(file, record);
+  const Status status = coarray.file->mark(file, CoarrayRecord::State::fresh);
   return status.cause() == Cause::no_such_file ? Status() : status;
 }
 
@@ -70,7 +66,9 @@ Status persist_all(Coarray* coarray, const std::string& path) {
   if (Status status = mpi::agree(team().own->comm, check(coarray)); !status.ok()) return status;
   auto place = place_of({coarray->name(), coarray->by_order}, coarray->size(), options().value(), path, true);
   if (!place.ok()) return place.status();
-  if (Status status = window::move_to(coarray->window(), place.value().hints); !status.ok()) return status;
+  if (Status status = window::move_to(coarray->window(), place.value().hints, place.value().file); !status.ok())
+    return status;
+  coarray->file = place.value().file;
   coarray->kept = true;
   coarray->restored = place.value().restored;
   keep_from_now_on();

@@ -11,7 +11,6 @@
 #include "coarray/team.hpp"
 #include "mpi/errors.hpp"
 #include "storage/mapping.hpp"
-#include "storage/sidecar.hpp"
 #include "window/plan.hpp"
 
 namespace sill::coarray {
@@ -30,7 +29,7 @@ std::string in_file_name(std::string name) {
 }
 
 // PCAF_PATH, as it is on this node.
-fs::path folder_of(const CoarrayOptions& options) {
+fs::path folder_of(const Options& options) {
   std::error_code error;
   NameFields fields;
   fields.host = host_name();
@@ -40,12 +39,12 @@ fs::path folder_of(const CoarrayOptions& options) {
 }
 
 // The file of all coarrays of an image; those of a team have one of their own.
-std::string image_file_of(const CoarrayRecord& record, const CoarrayOptions& options) {
+std::string image_file_of(const CoarrayRecord& record, const Options& options) {
   const std::string team = record.team.empty() ? "" : "team" + record.team + ".";
   return (folder_of(options) / (options.prefix + team + std::to_string(record.image) + ".win")).string();
 }
 
-std::string file_of(const CoarrayRecord& record, const CoarrayOptions& options) {
+std::string file_of(const CoarrayRecord& record, const Options& options) {
   const fs::path folder = folder_of(options);
   std::string name = options.prefix + in_file_name(record.name);
   if (!record.team.empty()) name += ".team" + record.team;
@@ -99,7 +98,7 @@ Result<Found> look(const std::string& path, CoarrayRecord& ours, bool inside) {
   std::error_code error;
   const bool exists = fs::exists(path, error);
   if (error) return Status(Cause::io, path + ": " + error.message());
-  const auto records = storage::read_coarray_records(path);
+  const auto records = read_coarrays(path);
   if (!records.ok()) return records.status();
   if (!exists) return Found::nothing;
   if (!records.value()) return refuse(path, "is no coarray's file, for there is no " + path + ".sill");
@@ -118,12 +117,12 @@ Result<Found> look(const std::string& path, CoarrayRecord& ours, bool inside) {
 }
 
 // Of the coarrays in an image's file, those whose places are taken: all but the one of this name, which is taken out.
-Result<std::vector<CoarrayRecord>> take_out(const storage::File& file, const std::string& name) {
-  auto read = storage::read_coarray_records(file.path());
+Result<CoarrayRecords> take_out(const storage::File& file, const std::string& name) {
+  auto read = read_coarrays(file.path());
   if (!read.ok()) return read.status();
-  std::vector<CoarrayRecord> records = std::move(read.value()).value_or(std::vector<CoarrayRecord>());
+  CoarrayRecords records = std::move(read.value()).value_or(CoarrayRecords());
   if (std::erase_if(records, [&](const CoarrayRecord& record) { return record.name == name; }) == 0) return records;
-  if (Status status = storage::drop_coarray_record(file, name); !status.ok()) return status;
+  if (Status status = drop_coarray(file, name); !status.ok()) return status;
   return records;
 }
 
@@ -138,11 +137,9 @@ Status place_inside(const std::string& path, CoarrayRecord& record, bool behind)
   auto taken = take_out(file.value(), record.name);
   if (!taken.ok()) return taken.status();
   // Windows of this run lie there, too, whose coarrays aren't kept any more.
-  for (const Coarray* coarray : coarrays()) {
-    const WindowHints& hints = coarray->window().hints();
-    if (hints.coarray && hints.coarray->offset && hints.filename == escape_filename(path))
-      taken.value().push_back(*hints.coarray);
-  }
+  for (const Coarray* coarray : coarrays())
+    if (coarray->file && coarray->file->record().offset && coarray->window().hints().filename == escape_filename(path))
+      taken.value().push_back(coarray->file->record());
   const std::uint64_t align = window::alignment(record.size, storage::page_size());
   record.offset = free_offset(std::move(taken).value(), record.size, align, behind ? file.value().size_at_open() : 0);
   return file.value().clear(*record.offset, record.size);
@@ -155,7 +152,7 @@ Status remove(const std::string& path) {
   return file.ok() ? storage::remove_file(file.value()) : file.status();
 }
 
-WindowHints hints_for(const CoarrayRecord& record, const std::string& path, const CoarrayOptions& options) {
+WindowHints hints_for(const CoarrayRecord& record, const std::string& path, const Options& options) {
   WindowHints hints = options.window;
   hints.alloc_type = AllocType::storage;
   hints.filename = escape_filename(path);
@@ -164,7 +161,7 @@ WindowHints hints_for(const CoarrayRecord& record, const std::string& path, cons
   hints.discard = !options.whole();
   if (options.stripe_count) hints.striping_factor = options.stripe_count;
   if (options.stripe_size) hints.striping_unit = options.stripe_size;
-  hints.coarray = record;
+  hints.one_process = record.offset.has_value();
   return hints;
 }
 
@@ -190,13 +187,12 @@ Result<Found> agree_on(Found mine, const std::string& path, const std::string& n
 
 }  // namespace
 
-const Result<CoarrayOptions>& options() {
-  static const auto* one = new Result<CoarrayOptions>(parse_coarray_options(&environment));
+const Result<Options>& options() {
+  static const auto* one = new Result<Options>(parse_options(&environment));
   return *one;
 }
 
-Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions& chosen, const std::string& path,
-                       bool moves) {
+Result<Place> place_of(const Name& name, std::size_t size, const Options& chosen, const std::string& path, bool moves) {
   const mpi::OwnComm& own = *team().own;
   CoarrayRecord record{program_name(),
                        name.by_order ? build_of_program() : "",
@@ -205,6 +201,7 @@ Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions&
                        size,
                        0,
                        static_cast<std::uint64_t>(own.size)};
+  record = record.as_written();
   const bool for_itself = chosen.sharing != Sharing::images;
   const bool inside = chosen.sharing == Sharing::image && path.empty();
   if (for_itself) record.image = static_cast<std::uint64_t>(own.rank) + 1;
@@ -225,7 +222,8 @@ Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions&
     status = remove(file);
   if (status = mpi::agree(own.comm, status); !status.ok()) return status;
   if (restored) record.state = CoarrayRecord::State::kept;
-  return Place{hints_for(record, file, chosen), restored, !restored && all.value() != Found::freed_otherwise};
+  return Place{hints_for(record, file, chosen), std::make_shared<KeptFile>(record, own.rank == 0), restored,
+               !restored && all.value() != Found::freed_otherwise};
 }
 
 }  // namespace sill::coarray

@@ -1,20 +1,22 @@
 #pragma once
 // The files of kept coarrays: where they lie, whose they are, and whether what is there may be taken.
+#include <memory>
 #include <string>
 
-#include "base/coarray_options.hpp"
-#include "base/coarray_record.hpp"
 #include "base/hints.hpp"
 #include "base/status.hpp"
+#include "coarray/kept_file.hpp"
 #include "coarray/names.hpp"
+#include "coarray/options.hpp"
 
 namespace sill::coarray {
 
 // The PCAF_* variables; read once.
-const Result<CoarrayOptions>& options();
+const Result<Options>& options();
 
 struct Place {
   WindowHints hints;
+  std::shared_ptr<KeptFile> file = nullptr;
   bool restored = false;
   bool is_new = false;  // no image has anything of it that a sync covered
 };
@@ -23,7 +25,7 @@ struct Place {
 // there without having been covered by a sync is removed. Cause::bad_file if it is another program's, or was left by
 // another number of images or with another size. Collective over the current team; all images get the same status.
 // `moves`: the coarray has a value already, which goes where no file has held anything.
-Result<Place> place_of(const Name& name, std::size_t size, const CoarrayOptions& options, const std::string& path = "",
+Result<Place> place_of(const Name& name, std::size_t size, const Options& options, const std::string& path = "",
                        bool moves = false);
 
 }  // namespace sill::coarray

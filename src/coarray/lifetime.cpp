@@ -32,7 +32,7 @@ bool initialisers_expected = false;
 // those of nodes do. Collective; all images get the same status.
 Status check_agreement() {
   std::string values;
-  for (const CoarrayOptionRow& row : coarray_option_table())
+  for (const OptionRow& row : option_table())
     if (row.variable != "PCAF_PATH") values += value_of(row, &environment) + '\n';
   const auto all = mpi::gather_records(*team().own, std::hash<std::string>{}(values));
   if (!all.ok()) return all.status();
@@ -50,7 +50,7 @@ void check_variables() {
     if (!meant.empty() && !environment(name.c_str()).empty())
       log(LogLevel::warn, name + ": there is no such variable; is " + meant + " meant?");
   }
-  const CoarrayOptions& chosen = options().value();
+  const Options& chosen = options().value();
   if (chosen.enabled && !chosen.whole())
     log(chosen.unlink ? LogLevel::info : LogLevel::warn,
         "PCAF_WINDOW: storage_alloc_factor leaves a part of each coarray in memory, so none comes back in the next "
@@ -124,7 +124,7 @@ void take_last_words() {
 
 // Ends syncing nothing more, as MPI will be finalized or aborted below.
 void finish() {
-  const CoarrayOptions& chosen = options().value();
+  const Options& chosen = options().value();
   if (chosen.enabled && team().own->rank == 0) {
     check_list("PCAF_COARRAYS", chosen.only);
     check_list("PCAF_VOLATILE", chosen.except);

@@ -15,7 +15,6 @@
 #include "coarray/registry.hpp"
 #include "coarray/team.hpp"
 #include "mpi/errors.hpp"
-#include "storage/sidecar.hpp"
 #include "window/asked.hpp"
 
 namespace sill::coarray {
@@ -77,6 +76,7 @@ void enter_coarray(const Call& call, const Name& name, const Place* place) {
   coarray->allocatable = !is_static;
   coarray->by_order = name.by_order;
   if (place) {
+    coarray->file = place->file;
     coarray->kept = options().value().whole();
     coarray->restored = place->restored && !freed().contains(name.text);
     coarray->unexpected = place->is_new && !freed().contains(name.text);
@@ -92,13 +92,13 @@ void enter_coarray(const Call& call, const Name& name, const Place* place) {
 
 void register_coarray(const Call& call) {
   const Name name = unused_name(name_of(call.token, static_cast<Registration>(call.kind), call.caller));
-  const CoarrayOptions& chosen = options().value();
+  const Options& chosen = options().value();
   const bool keep = chosen.enabled && chosen.keeps(name.text) && call.size > 0;
-  auto place = keep ? place_of(name, call.size, chosen) : Result<Place>(Place{mappable_memory(), false});
+  auto place = keep ? place_of(name, call.size, chosen) : Result<Place>(Place{mappable_memory()});
   if (!place.ok()) return give(place.status(), call.errors);
   Status failure;
   {
-    window::Instead instead(place.value().hints);
+    window::Instead instead(place.value().hints, place.value().file);
     call.pass_on();
     failure = instead.failure;
   }
@@ -151,13 +151,12 @@ class ListRepair {
 
 void deregister_coarray(Coarray& coarray) {
   if (coarray.kept) {
-    coarray.window().hints().coarray_end = CoarrayRecord::State::freed;
+    coarray.file->end_as(CoarrayRecord::State::freed);
     freed().insert(coarray.name());
     // A file of its own is deleted; in that of the image, where others may lie, its place is to be given up.
-    const auto& record = coarray.window().hints().coarray;
-    if (options().value().unlink && record && record->offset)
-      if (const Status status = storage::drop_coarray_record(coarray.window().own_segment()->file(), record->name);
-          !status.ok())
+    const CoarrayRecord& record = coarray.file->record();
+    if (options().value().unlink && record.offset)
+      if (const Status status = drop_coarray(coarray.window().own_segment()->file(), record.name); !status.ok())
         log(LogLevel::warn, "coarrays: " + status.message());
   }
   leave(coarray.token());

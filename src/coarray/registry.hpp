@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coarray/abi.hpp"
+#include "coarray/kept_file.hpp"
 #include "window/window.hpp"
 
 namespace sill::coarray {
@@ -43,7 +44,8 @@ class Coarray {
 
   bool by_order = false;  // its name is a count
   bool allocatable = false;
-  bool kept = false;            // on storage
+  std::shared_ptr<KeptFile> file;  // on storage; stays when the coarray isn't kept any more
+  bool kept = false;
   bool restored = false;        // it came from there
   bool unexpected = false;      // new, without the program's doing; to be told if others were restored
   bool shielded = false;        // initialisers are still to run

@@ -40,8 +40,7 @@ Status sync_kept(bool together) {
     if (!coarray->kept) continue;
     const Status status = coarray->window().sync_own();
     // The first image has given it up, and all will in the next sync of all.
-    const bool shared = coarray->window().hints().coarray->image == 0;
-    if (!together && shared && status.cause() == Cause::no_such_file) continue;
+    if (!together && coarray->file->shared() && status.cause() == Cause::no_such_file) continue;
     if (first.ok()) first = status;
   }
   last_sync = Clock::now();
@@ -55,8 +54,9 @@ Status mark_kept(int images) {
     if (!coarray->kept) continue;
     window::Window& window = coarray->window();
     // A file that images share is marked when all of them have synced it.
-    if (window.hints().coarray->image == 0 && window.comm()->size > images) continue;
-    const Status status = window.mark(CoarrayRecord::State::kept);
+    if ((coarray->file->shared() && window.comm()->size > images) || !window.leads_store()) continue;
+    if (coarray->file->record().state == CoarrayRecord::State::kept) continue;
+    const Status status = coarray->file->mark(window.own_segment()->file(), CoarrayRecord::State::kept);
     if (first.ok()) first = status;
   }
   return first;
@@ -76,8 +76,7 @@ Status give_up_together() {
   if (options().value().sharing != Sharing::images) return {};
   std::vector<Coarray*> shared = coarrays();
   std::erase_if(shared, [](const Coarray* coarray) {
-    const auto& record = coarray->window().hints().coarray;
-    return !record || record->image > 0 || coarray->window().comm()->size != team().own->size;
+    return !coarray->file || !coarray->file->shared() || coarray->window().comm()->size != team().own->size;
   });
   std::vector<int> mine(shared.size());
   std::ranges::transform(shared, mine.begin(), [](const Coarray* coarray) { return coarray->kept ? 1 : 0; });
@@ -87,8 +86,7 @@ Status give_up_together() {
   Status first = mpi::from_code(code, "MPI_Allreduce");
   for (std::size_t i = 0; i < shared.size(); ++i) {
     if (!first.ok() || mine[i] == all[i]) continue;
-    log(team().own->rank == 0 ? LogLevel::warn : LogLevel::info,
-        "coarrays: '" + shared[i]->name() + "' is not kept: other images have allocatable components in it");
+    shared[i]->file->tell_not_kept();
     first = forget_file(*shared[i]);
   }
   return mpi::agree(team().own->comm, first);

@@ -16,7 +16,7 @@
 #include "base/log.hpp"
 #include "storage/file_lock.hpp"
 #include "storage/file_size_limit.hpp"
-#include "storage/sidecar.hpp"
+#include "storage/record.hpp"
 
 namespace sill::storage {
 namespace {
@@ -154,7 +154,7 @@ Status Claim::undo() {
   }
   if (!created) return cut_back(grown);
   Status removed = file_->remove();
-  if (removed.ok() && described_) remove_sidecar(*file_);
+  if (removed.ok() && described_) remove_record(*file_);
   return removed;
 }
 

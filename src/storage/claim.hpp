@@ -40,7 +40,7 @@ class Claim {
   // Ranks that open one file let one of them undo: it answers for the creation by any of them, the others for none.
   void answer_for_creation(bool created) { created_ = created; }
   bool created() const { return created_; }
-  // A sidecar was written, which goes with a file that was created.
+  // A record was written, which goes with a file that was created.
   void described() { described_ = true; }
   // What was taken stays.
   void commit() { file_.reset(); }

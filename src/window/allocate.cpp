@@ -19,7 +19,6 @@
 #include "mpi/worlds.hpp"
 #include "storage/memory_limit.hpp"
 #include "storage/promises.hpp"
-#include "storage/sidecar.hpp"
 #include "window/automatic.hpp"
 #include "window/stores.hpp"
 #include "window/window.hpp"
@@ -182,13 +181,14 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   const int flavor = call.shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE;
   WindowHints settled = settle(asked.hints, requests.value()[own->rank], placements[own->rank], fields);
   auto window = std::make_unique<Window>(Window::Allocation{
-      flavor, own, std::move(placements), std::move(hidden).value(), std::move(settled), fields.window});
+      flavor, own, std::move(placements), std::move(hidden).value(), std::move(settled), fields.window, asked.front});
   window->keep(std::move(promise));
   status = mpi::agree(own->comm, with_key(attach_stores(stores.value(), *window)));
   if (auto& mine = stores.value().mine(); mine && status.ok())
-    status = describe_store(*mine, own->rank, window->placements(), asked.hints, fields, world_ranks);
-  // Without coarrays it is the same on all ranks by now.
-  if (asked.hints.coarray) status = mpi::agree(own->comm, status);
+    status =
+        describe_store(*mine, own->rank, window->placements(), asked.hints, fields, world_ranks, asked.front.get());
+  // Without a front it is the same on all ranks by now.
+  if (asked.front) status = mpi::agree(own->comm, status);
   if (!status.ok()) {
     give_up(*window);
     return status;
@@ -229,7 +229,7 @@ void say_once_that_ranks_lack_sill() {
 
 }  // namespace
 
-Status move_to(Window& window, const WindowHints& hints) {
+Status move_to(Window& window, const WindowHints& hints, std::shared_ptr<Front> front) {
   const mpi::OwnComm& own = *window.comm();
   const Placement mine = window.placements()[own.rank];
   const AllocateCall call{static_cast<MPI_Aint>(mine.size), static_cast<MPI_Aint>(mine.disp_unit)};
@@ -257,9 +257,10 @@ Status move_to(Window& window, const WindowHints& hints) {
   below().Barrier(own.comm);
   std::byte* base = window.base(own.rank);
   const std::vector<std::byte> bytes(base, base + mine.size);
-  auto old = window.exchange_storing(placements, hints);
+  auto old = window.exchange_storing(placements, hints, front);
   status = with_key(attach_stores(stores.value(), window));
-  if (status.ok()) status = describe_store(*stores.value().mine(), own.rank, placements, hints, fields, world_ranks);
+  if (status.ok())
+    status = describe_store(*stores.value().mine(), own.rank, placements, hints, fields, world_ranks, front.get());
   if (status = mpi::agree(own.comm, status); !status.ok()) {
     stores.value().undo();
     const Status back = mpi::agree(own.comm, window.put_back(std::move(old)));

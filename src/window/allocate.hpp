@@ -25,7 +25,7 @@ int allocate(const AllocateCall& call, Asked asked, void* baseptr, MPI_Win* win)
 
 // Moves a window that Sill allocated onto other stores, bytes and all; what these stores held before comes first: then
 // the window gets their bytes. Cause::unsupported if segments would have to begin elsewhere. Collective; all ranks get
-// the same status, and after an error the window is as it was.
-Status move_to(Window& window, const WindowHints& hints);
+// the same status, and after an error the window is as it was. `front`: whose it is from then on.
+Status move_to(Window& window, const WindowHints& hints, std::shared_ptr<Front> front);
 
 }  // namespace sill::window

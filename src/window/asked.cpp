@@ -18,9 +18,10 @@ bool has_key(const HintPairs& pairs, std::string_view key) {
 
 Instead::Instead() : before_(instead) { instead = this; }
 
-Instead::Instead(WindowHints hints) : Instead() {
+Instead::Instead(WindowHints hints, std::shared_ptr<Front> front) : Instead() {
   asked.storage = true;
   asked.hints = std::move(hints);
+  asked.front = std::move(front);
 }
 
 Instead::~Instead() { instead = before_; }

@@ -2,8 +2,11 @@
 // What the user asks for: a window's info object, and the rules of SILL_WINDOWS and sill.toml for those that give none.
 #include <mpi.h>
 
+#include <memory>
+
 #include "base/hints.hpp"
 #include "base/status.hpp"
+#include "window/front.hpp"
 
 namespace sill::window {
 
@@ -11,6 +14,7 @@ struct Asked {
   bool storage = false;  // storage is asked for, or the asking is faulty
   Status status;         // what is wrong with it
   WindowHints hints;
+  std::shared_ptr<Front> front = nullptr;  // whose the window is, if it isn't the program's own
 };
 
 // While it lives, this thread's windows and memory get what it says instead of what info and rules say: for a front
@@ -20,7 +24,7 @@ class Instead {
  public:
   // Plain memory, whatever the rules say.
   Instead();
-  explicit Instead(WindowHints hints);
+  Instead(WindowHints hints, std::shared_ptr<Front> front);
   ~Instead();
   Instead(const Instead&) = delete;
   Instead& operator=(const Instead&) = delete;

@@ -16,7 +16,7 @@
 #include "storage/mapping.hpp"
 #include "storage/memory_limit.hpp"
 #include "storage/promises.hpp"
-#include "storage/sidecar.hpp"
+#include "storage/record.hpp"
 #include "window/automatic.hpp"
 #include "window/plan.hpp"
 #include "window/stores.hpp"
@@ -66,7 +66,7 @@ Status attach_memory(Memory& memory, storage::Claim& claim, const Placement& pla
   if (Status status = memory.segment->attach(memory.hints, true, fields.window); !status.ok()) return status;
   memory.segment->engine().watch(memory.hints, extent.length, true);
   const std::array world_ranks = {fields.rank};
-  return describe_store(claim, 0, std::span(&placement, 1), memory.hints, fields, world_ranks);
+  return describe_store(claim, 0, std::span(&placement, 1), memory.hints, fields, world_ranks, nullptr);
 }
 
 // The memory that holds an address; call with the mutex held.

@@ -4,8 +4,8 @@
 
 #include "base/log.hpp"
 #include "mpi/errors.hpp"
-#include "storage/sidecar.hpp"
 #include "topology/split.hpp"
+#include "window/description.hpp"
 
 namespace sill::window {
 
@@ -15,7 +15,7 @@ Result<storage::Claim> open_store(const WindowHints& hints, const NameFields& fi
     auto path = expand_filename(hints.filename, fields);
     if (!path.ok()) return path.status();
     return storage::File::open({std::move(path).value(), hints.file_perm, hints.striping_factor, hints.striping_unit,
-                                hints.readonly, hints.coarray && hints.coarray->offset.has_value()});
+                                hints.readonly, hints.one_process});
   };
   auto file = open();
   if (!file.ok()) return file.status();
@@ -111,15 +111,14 @@ Status Stores::reserve(const mpi::OwnComm& own, std::span<const Placement> place
 }
 
 Status describe_store(storage::Claim& claim, int rank, std::span<const Placement> placements, const WindowHints& hints,
-                      const NameFields& fields, std::span<const int> world_ranks) {
+                      const NameFields& fields, std::span<const int> world_ranks, Front* front) {
   if (placements[rank].leader != rank) return {};
-  storage::Sidecar sidecar{fields.job, fields.window, hints.unlink, {}, hints.coarray, claim.created()};
-  for (std::size_t other = 0; other < placements.size(); ++other)
-    if (placements[other].leader == rank)
-      sidecar.segments.push_back({world_ranks[other], placements[other].file_offset, placements[other].storage_length});
-  Status status = storage::write_sidecar(*claim.file(), sidecar, hints.file_perm);
+  storage::Record record(hints.file_perm);
+  put_description(record, fields, hints.unlink, rank, placements, world_ranks);
+  Status status = front ? front->describe(*claim.file(), claim.created(), record) : Status();
+  if (status.ok()) status = record.write(*claim.file(), front != nullptr);
   if (status.ok()) claim.described();
-  if (status.ok() || hints.coarray) return status;
+  if (status.ok() || front) return status;
   log(LogLevel::warn, status.message());
   return {};
 }

@@ -10,6 +10,7 @@
 #include "base/status.hpp"
 #include "mpi/comm.hpp"
 #include "storage/claim.hpp"
+#include "window/front.hpp"
 #include "window/plan.hpp"
 
 namespace sill::window {
@@ -45,10 +46,10 @@ class Stores {
 // Opens the file or device that the hints name.
 Result<storage::Claim> open_store(const WindowHints& hints, const NameFields& fields);
 
-// The leader of a store describes it in a sidecar. Local; a sidecar that can't be written is a warning, but an error
-// for a coarray's file, which means nothing without.
+// The leader of a store describes it in its record. Local; a record that can't be written is a warning, but an error
+// for a front, whose file means nothing without.
 Status describe_store(storage::Claim& claim, int rank, std::span<const Placement> placements, const WindowHints& hints,
-                      const NameFields& fields, std::span<const int> world_ranks);
+                      const NameFields& fields, std::span<const int> world_ranks, Front* front);
 
 // A store's error names the hint that led to it.
 Status with_key(const Status& status);

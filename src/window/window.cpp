@@ -8,7 +8,7 @@
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
 #include "storage/page_cache.hpp"
-#include "storage/sidecar.hpp"
+#include "storage/record.hpp"
 
 namespace sill::window {
 namespace {
@@ -132,10 +132,12 @@ void Window::drop_range(const void* attached) {
   std::erase_if(ranges_, [&](const Range& range) { return range.attached == attached; });
 }
 
-Window::Storing Window::exchange_storing(std::vector<Placement> placements, WindowHints hints) {
+Window::Storing Window::exchange_storing(std::vector<Placement> placements, WindowHints hints,
+                                         std::shared_ptr<Front> front) {
   const std::lock_guard lock(mutex_);
   Storing old{std::exchange(allocation_.placements, std::move(placements)),
               std::exchange(allocation_.hints, std::move(hints)),
+              std::exchange(allocation_.front, std::move(front)),
               {}};
   for (const Range& range : ranges_) {
     range.segment->engine().unwatch();
@@ -146,7 +148,7 @@ Window::Storing Window::exchange_storing(std::vector<Placement> placements, Wind
 }
 
 Status Window::put_back(Storing storing) {
-  exchange_storing(std::move(storing.placements), std::move(storing.hints));
+  exchange_storing(std::move(storing.placements), std::move(storing.hints), std::move(storing.front));
   Status first;
   bool own = true;
   for (const auto& segment : storing.segments) {
@@ -161,6 +163,8 @@ Status Window::put_back(Storing storing) {
 StoredSegment* Window::own_segment() const {
   return allocated() && !ranges_.empty() && ranges_.front().own ? ranges_.front().segment.get() : nullptr;
 }
+
+bool Window::leads_store() const { return own_segment() && placements()[rank()].leader == rank(); }
 
 bool Window::has_storage() const {
   const std::lock_guard lock(mutex_);
@@ -196,23 +200,12 @@ Status Window::sync_ranges(const std::vector<Range>& ranges) {
     // Neighbours who sync at the same time would count the same dirty bytes.
     const Status status = range.segment->sync(range.begin, range.end, range.own ? &counts_ : nullptr);
     if (first.ok()) first = status;
-    if (status.ok() && range.own) storage::touch_sidecar(range.segment->file());
+    if (status.ok() && range.own) storage::note_sync(range.segment->file());
   }
   counts_.nanoseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
   if (first.ok()) ++counts_.count;
   return first;
-}
-
-Status Window::mark(CoarrayRecord::State state) {
-  auto& record = allocation_.hints.coarray;
-  StoredSegment* own = own_segment();
-  if (!record || record->state == state || !own || placements()[rank()].leader != rank()) return {};
-  CoarrayRecord changed = *record;
-  changed.state = state;
-  Status status = storage::write_coarray_record(own->file(), changed);
-  if (status.ok()) record = std::move(changed);
-  return status;
 }
 
 bool Window::restored() const {
@@ -286,24 +279,18 @@ Status Window::advise() {
 Result<Window::End> Window::agree_on_end() {
   const WindowHints& hints = allocation_.hints;
   constexpr int keeps = 1;
-  constexpr int is_coarray = 2;
-  const int mine = (hints.discard || hints.unlink ? 0 : keeps) | (hints.coarray ? is_coarray : 0);
+  constexpr int has_front = 2;
+  const int mine = (hints.discard || hints.unlink ? 0 : keeps) | (allocation_.front ? has_front : 0);
   int all = mine;
   if (const int code = mpi::below().Allreduce(&mine, &all, 1, MPI_INT, MPI_BAND, comm()->comm); code != MPI_SUCCESS)
     return mpi::from_code(code, "MPI_Allreduce");
-  const End end{(all & keeps) != 0, (all & is_coarray) != 0, (mine & keeps) && !(all & keeps)};
-  if (end.gives_up && end.coarray)
-    log(rank() == 0 ? LogLevel::warn : LogLevel::info,
-        "coarrays: '" + hints.coarray->name + "' is not kept: other images have allocatable components in it");
-  return end;
+  return End{(all & keeps) != 0, (all & has_front) != 0, (mine & keeps) && !(all & keeps)};
 }
 
 Status Window::last_step(const End& end) {
-  StoredSegment* own = own_segment();
-  if (end.keep && end.coarray) return mark(allocation_.hints.coarray_end);
-  // What some images alone have kept, the next run would refuse.
-  const bool leads = own && placements()[rank()].leader == rank();
-  return end.gives_up && leads ? storage::give_up_coarray(own->file(), *allocation_.hints.coarray) : Status();
+  const storage::File* led = leads_store() ? &own_segment()->file() : nullptr;
+  if (end.keep) return led ? allocation_.front->close(*led) : Status();
+  return end.gives_up ? allocation_.front->give_up(led) : Status();
 }
 
 void Window::keep(storage::Promise promise) {
@@ -326,7 +313,7 @@ Status Window::close() {
     if (status.ok()) status = detached;
   }
   status = mpi::agree(comm()->comm, status);
-  if (!status.ok() || !end.value().coarray) return status;
+  if (!status.ok() || !end.value().has_front) return status;
   return mpi::agree(comm()->comm, last_step(end.value()));
 }
 
@@ -345,10 +332,10 @@ void Window::reopen(MPI_Win win) {
 Status Window::finish() {
   if (!allocated()) return {};
   Status status;
-  StoredSegment* own = own_segment();
-  if (own && placements()[rank()].leader == rank()) {
-    if (allocation_.hints.unlink) status = storage::remove_file(own->file());
-    own->file().unlock();
+  if (leads_store()) {
+    storage::File& file = own_segment()->file();
+    if (allocation_.hints.unlink) status = storage::remove_file(file);
+    file.unlock();
   }
   // Nobody goes on before that is done: the next window may lie on the same file.
   return mpi::agree(comm()->comm, status);

@@ -16,6 +16,7 @@
 #include "mpi/comm.hpp"
 #include "storage/promises.hpp"
 #include "window/access.hpp"
+#include "window/front.hpp"
 #include "window/hidden.hpp"
 #include "window/plan.hpp"
 #include "window/segment.hpp"
@@ -32,6 +33,7 @@ class Window {
     Hidden hidden;
     WindowHints hints;
     std::string name;  // its number, for messages and tables
+    std::shared_ptr<Front> front = nullptr;
   };
   // Bytes, but for the last two; no value where the kernel can't tell.
   struct Stats {
@@ -96,14 +98,17 @@ class Window {
   // Whether Sill allocated it for reading only, and so refuses what would write to it.
   bool readonly() const { return allocation_.hints.readonly; }
   bool has_storage() const;
+  // Whether this rank leads the store that its own segment lies on.
+  bool leads_store() const;
   // Storage and where it lies, for who puts other storage in its place.
   struct Storing {
     std::vector<Placement> placements;
     WindowHints hints;
+    std::shared_ptr<Front> front;
     std::vector<std::shared_ptr<StoredSegment>> segments;  // own first
   };
   // Gives up what it has, so that segments of other storage can be added; and the way back.
-  Storing exchange_storing(std::vector<Placement> placements, WindowHints hints);
+  Storing exchange_storing(std::vector<Placement> placements, WindowHints hints, std::shared_ptr<Front> front);
   Status put_back(Storing storing);
   // This rank's storage, of a window that Sill allocated; nullptr if it has none.
   StoredSegment* own_segment() const;
@@ -116,8 +121,6 @@ class Window {
   void watch();
   // Makes this rank's own storage durable. Local.
   Status sync_own();
-  // Notes the state of the coarray that the window is, in the sidecar of each store that this rank leads. Local.
-  Status mark(CoarrayRecord::State state);
   // Passes a changed access_style to the kernel.
   Status advise();
   // Keeps what was promised to this rank's part in memory until the window is gone.
@@ -145,9 +148,9 @@ class Window {
   };
   // How the window ends, the same on all ranks but for the last.
   struct End {
-    bool keep;      // its last sync counts: no rank gives up its bytes
-    bool coarray;   // which has a record to be marked
-    bool gives_up;  // this rank would have kept them
+    bool keep;       // its last sync counts: no rank gives up its bytes
+    bool has_front;  // which is to be told
+    bool gives_up;   // this rank would have kept them
   };
   Result<End> agree_on_end();
   Status last_step(const End& end);

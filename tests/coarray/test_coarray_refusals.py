@@ -10,6 +10,7 @@ import shutil
 
 import disks
 import pytest
+import records
 from coarray_support import passed, refused
 from launching import program
 from sill import sidecar
@@ -32,9 +33,45 @@ def test_another_program_is_refused(mpi, run, kept, scratch):
 
 def test_another_size_is_refused(run, kept):
     passed(run(["coarray_types", "fill"], 2))
-    file = kept / "OpenCoarrays_of_program.1.sill"
-    file.write_text(file.read_text().replace('"size": 24, "image"', '"size": 20, "image"'))
+    record = kept / "OpenCoarrays_of_program.1.sill"
+    records.change(record, lambda sections: sections["coarrays"][0].update(size=20))
     refused(run(["coarray_types", "check"], 2), "has 20 bytes an image, the coarray 'of_program' has 24")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda text: text.replace('"size":24', '"size":25'), "its checksum doesn't fit"),
+        (lambda text: text.replace('"sill": 2', '"sill": 3'), "of a newer Sill"),
+        (lambda text: "", "is damaged"),
+    ],
+    ids=["damaged", "newer", "empty"],
+)
+def test_a_record_that_cannot_be_read_is_refused(run, kept, change, words):
+    passed(run(["coarray_types", "fill"], 2))
+    record = kept / "OpenCoarrays_of_program.1.sill"
+    text = record.read_text()
+    record.write_text(change(text))
+    outcome = run(["coarray_types", "check"], 2)
+    refused(outcome, words)
+    refused(outcome, str(record))
+    record.write_text(text)
+    passed(run(["coarray_types", "check"], 2))
+
+
+def test_records_of_format_1_are_read(run, kept):
+    """Both kinds: of a coarray's own file, and of that of all coarrays of an image."""
+    for shared in ("false", "true"):
+        folder = kept / shared
+        folder.mkdir()
+        options = {"PCAF_PATH": str(folder), "PCAF_SHAREDFILE": shared}
+        passed(run(["coarray_types", "fill"], 2, **options))
+        for path in folder.glob("*.sill"):
+            sections = records.sections_of(path)
+            coarrays = sections["coarrays"] if shared == "true" else sections["coarrays"][0]
+            old = {"sill": 1, **sections["window"], "coarrays" if shared == "true" else "coarray": coarrays}
+            path.write_text(json.dumps(old) + "\n")
+        passed(run(["coarray_types", "check"], 2, **options))
 
 
 def test_a_strangers_file_is_refused(run, kept):
@@ -69,8 +106,8 @@ def test_a_cut_file_is_refused(run, kept, shared):
 def test_a_shared_file_means_nothing_before_all_images_have_synced_it(run, kept, how):
     outcome = run(["coarray_part", how], 3, PCAF_SHAREDFILE="images")
     assert outcome.code not in (0, None), outcome.text()
-    state = json.loads((kept / "OpenCoarrays_shared.sill").read_text())["coarray"]["state"]
-    assert state == "fresh"
+    (coarray,) = records.sections_of(kept / "OpenCoarrays_shared.sill")["coarrays"]
+    assert coarray["state"] == "fresh"
 
 
 def names_kept(folder) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import struct
@@ -13,6 +12,7 @@ from dataclasses import replace
 import pytest
 from coarray_support import passed, refused
 from launching import BUILD, ROOT, TIMEOUT_S, is_one_of, program
+from records import sections_of
 from sill import elf, sidecar
 
 
@@ -66,9 +66,7 @@ def test_all_types_come_back(run, kept, images):
     prefix = "coarrays_of_all_types::"
     assert {f"{prefix}i1", f"{prefix}a3", f"{prefix}derived", "of_program", "own"} <= names
     # Which of two is which, another build of the program couldn't tell.
-    builds = [
-        json.loads((kept / f"OpenCoarrays_{name}.1.sill").read_text())["coarray"]["build"] for name in ("own", "own-2")
-    ]
+    builds = [sections_of(kept / f"OpenCoarrays_{name}.1.sill")["coarrays"][0]["build"] for name in ("own", "own-2")]
     assert all(builds)
     # Any tool can read them: the file is the coarray.
     assert (kept / "OpenCoarrays_coarrays_of_all_types.i4.1").read_bytes() == struct.pack("=6i", *[41] * 6)

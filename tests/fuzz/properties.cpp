@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/coarray_record.hpp"
 #include "base/config.hpp"
 #include "base/hints.hpp"
 #include "base/mounts.hpp"
 #include "base/rules_toml.hpp"
 #include "base/split_hints.hpp"
 #include "base/text.hpp"
+#include "coarray/record.hpp"
 
 namespace sill::fuzz {
 namespace {
@@ -124,17 +124,19 @@ void check_mount(std::string_view text) {
 }
 
 void check_record(std::string_view text) {
-  const auto records = find_coarray_records(text);
-  if (!records.ok()) {
-    require(records.status().cause() == Cause::bad_file, "a refusal has its cause", text);
-    return require(!records.status().message().empty(), "a refusal says why", text);
-  }
-  const auto written = replace_coarray_records(text, records.value());
-  require(written.ok(), "records that were read can be replaced", text);
-  const auto again = find_coarray_records(written.value());
-  require(again.ok(), "what is written can be read", text);
-  const auto same = [](const CoarrayRecord& a, const CoarrayRecord& b) { return to_json(a) == to_json(b); };
-  require(std::ranges::equal(again.value(), records.value(), same), "writing changes nothing", text);
+  const auto refused = [&](const Status& status) {
+    require(status.cause() == Cause::bad_file, "a refusal has its cause", text);
+    require(!status.message().empty(), "a refusal says why", text);
+  };
+  auto record = storage::Record::parse(text);
+  if (!record.ok()) return refused(record.status());
+  const auto again = storage::Record::parse(record.value().text());
+  require(again.ok() && again.value().text() == record.value().text(), "what is written can be read", text);
+  const auto coarrays = coarray::coarrays_in(record.value());
+  if (!coarrays.ok()) return refused(coarrays.status());
+  coarray::put_coarrays(record.value(), coarrays.value());
+  const auto same = coarray::coarrays_in(storage::Record::parse(record.value().text()).value());
+  require(same.ok() && same.value() == coarrays.value(), "writing changes nothing", text);
 }
 
 }  // namespace sill::fuzz

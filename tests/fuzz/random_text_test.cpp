@@ -136,8 +136,10 @@ TEST(RandomText, Record) {
        {"",
         "{\"sill\": 1, \"coarray\": {\"program\": \"p\", \"build\": \"\", \"name\": \"m::x\", \"team\": \"\", "
         "\"size\": 8, \"image\": 1, \"images\": 2, \"state\": \"kept\"}}\n",
-        "{\"sill\": 1, \"coarrays\": [{\"name\": \"x\", \"images\": 2, \"offset\": 0}, {\"name\": \"y\", "
-        "\"images\": 2, \"offset\": 4096}]}\n"});
+        "{\"sill\": 1, \"window\": \"0\", \"coarrays\": [{\"program\": \"p\", \"build\": \"1f\", \"name\": \"x\", "
+        "\"team\": \"2\", "
+        "\"size\": 8, \"image\": 1, \"images\": 2, \"state\": \"fresh\", \"offset\": 4096}]}\n",
+        "{\"sill\": 2, \"crc32\": \"3b9dfc5a\"}\n"});
 }
 
 }  // namespace

@@ -17,9 +17,11 @@ BELOW = {
     "window": {"base", "mpi", "storage", "topology"},
     "pmpi": {"base", "mpi", "storage", "topology", "window"},
     "coarray": {"base", "mpi", "storage", "window"},
-    "tools": {"base"},
 }
-WITHOUT_MPI = {"base", "storage", "tools"}
+WITHOUT_MPI = {"base", "storage"}
+# The rooms below know of no front, not even by name.
+ROOMS_BELOW = {"base", "storage", "mpi", "topology", "window"}
+WORDS_OF_FRONTS = re.compile(r"coarray|libcaf|pcaf|\bdart|mpi_file", re.IGNORECASE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
 pytestmark = pytest.mark.quick
@@ -43,6 +45,27 @@ def wrong_includes(src: Path) -> list[str]:
             elif folder in WITHOUT_MPI and (target == "sill" or Path(name).name in {"mpi.h", "mpi_abi.h"}):
                 wrong.append(f"{file}: {name} brings MPI into {folder}")
     return wrong
+
+
+def named_fronts(src: Path) -> list[str]:
+    """The lines in the rooms below that name a front, but for the variables that spawned programs inherit."""
+    return [
+        f"{file}: {line.strip()}"
+        for room in sorted(ROOMS_BELOW)
+        for file in sorted((src / room).glob("*"))
+        for line in file.read_text().splitlines()
+        if WORDS_OF_FRONTS.search(line) and not line.strip().startswith("for (const std::string_view prefix : {")
+    ]
+
+
+def test_no_room_below_names_a_front() -> None:
+    assert named_fronts(ROOT / "src") == []
+
+
+def test_a_named_front_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "window").mkdir()
+    (tmp_path / "window" / "file.cpp").write_text("int a;\nbool is_Coarray;  // no\n")
+    assert named_fronts(tmp_path) == [f"{tmp_path}/window/file.cpp: bool is_Coarray;  // no"]
 
 
 def test_includes_point_downward() -> None:

@@ -50,7 +50,7 @@ def test_spacks_needs_are_those_of_the_wheel(recipe):
     project = (ROOT / "pyproject.toml").read_text()
     listed = re.search(r"^dependencies = \[(.*)\]", project, re.M)[1]
     assert {re.match(r"\w+", name.strip(' "'))[0] for name in listed.split(",")} <= needs
-    assert {"mpi", "tomlplusplus", "cmake", "python"} <= needs
+    assert {"mpi", "tomlplusplus", "nlohmann-json", "zlib-api", "cmake", "python"} <= needs
 
 
 def test_the_containers_packages_exist():
@@ -58,7 +58,7 @@ def test_the_containers_packages_exist():
         pytest.skip("needs Debian's package lists")
     lines = re.findall(r"install -y --no-install-recommends((?:.*\\\n)*?.*)\n *&&", DOCKERFILE.read_text())
     packages = {word for line in lines for word in line.split() if word != "\\"}
-    assert {"mpich", "openmpi-bin", "libtomlplusplus-dev"} <= packages
+    assert {"mpich", "openmpi-bin", "libtomlplusplus-dev", "nlohmann-json3-dev", "zlib1g-dev"} <= packages
     known = subprocess.run(
         ["apt-cache", "pkgnames"], capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()

@@ -9,6 +9,7 @@ import os
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from records import change, text_of
 from sill import cachestat, sidecar
 from sill.errors import SillError
 
@@ -37,13 +38,12 @@ def as_an_ordinary_user(folder):
 def window(tmp_path):
     """Write a window's file of two pages and its sidecar, as an allocation does."""
 
-    def make(name="w0.r0", segments=((0, 0, 2 * PAGE),), created="", data=b"x" * (2 * PAGE)):
+    def make(name="w0.r0", segments=((0, 0, 2 * PAGE),), created="", data=b"x" * (2 * PAGE), version=2):
         file = tmp_path / name
         if data is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
         content = {
-            "sill": 1,
             "job": "job-7",
             "created": created or datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             "window": "0",
@@ -51,7 +51,7 @@ def window(tmp_path):
             "unlink": False,
         }
         beside = tmp_path / f"{name}.sill"
-        beside.write_text(json.dumps(content))
+        beside.write_text(text_of({"window": content}) if version == 2 else json.dumps({"sill": 1, **content}))
         if not created:
             moment = round(datetime.fromisoformat(content["created"]).timestamp() * 1000) * 1_000_000
             os.utime(beside, ns=(moment, moment))
@@ -60,8 +60,9 @@ def window(tmp_path):
     return make
 
 
-def test_a_window_is_described_by_sidecar_and_file_system(window):
-    file = window(segments=((3, 0, PAGE), (1, PAGE, PAGE)))
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_window_is_described_by_sidecar_and_file_system(window, version):
+    file = window(segments=((3, 0, PAGE), (1, PAGE, PAGE)), version=version)
     found = sidecar.window_file(file)
     assert (found.path, found.job, found.window, found.unlink) == (str(file), "job-7", "0", False)
     assert found.ranks == (1, 3)
@@ -146,8 +147,12 @@ def test_a_file_that_is_gone_is_listed_as_gone(window, sill, tmp_path):
         "not json",
         "[]",
         "{}",
+        '{"sill": 3}',
         '{"sill": 2}',
         '{"sill": 1}',
+        text_of({}),
+        text_of({"window": {}}),
+        text_of({"window": {"job": "j"}}).replace("j", "k"),
         '{"sill": 1, "job": "j", "created": "x", "segments": []}',
     ],
 )
@@ -274,14 +279,13 @@ def test_show_says_why_a_file_is_no_window(sill, tmp_path):
 def test_show_names_the_coarray(window, sill):
     file = window("OpenCoarrays_m.x.2", segments=((1, 0, 2 * PAGE),))
     beside = file.with_name(f"{file.name}.sill")
-    content = json.loads(beside.read_text())
     record = {"program": "heat", "build": "", "name": "m::x", "team": "", "size": 2 * PAGE, "image": 2, "images": 4}
-    beside.write_text(json.dumps({**content, "coarray": {**record, "state": "kept"}}))
+    change(beside, lambda sections: sections.update(coarrays=[{**record, "state": "kept"}]))
     shown = sill("show", file).stdout
     assert "m::x" in shown
     assert "heat" in shown
     assert "2 of 4" in shown
     assert "m::x" in sill("ls", file.parent).stdout
-    beside.write_text(json.dumps({**content, "coarray": {"name": "m::x"}}))
+    change(beside, lambda sections: sections.update(coarrays=[{"name": "m::x"}]))
     with pytest.raises(SillError, match="not a sidecar that this Sill reads"):
         sidecar.window_file(file)

@@ -20,11 +20,5 @@ TEST(Trim, TakesBlanksAndTabsFromBothEnds) {
   EXPECT_EQ(trim("a\n"), "a\n");
 }
 
-TEST(JsonString, EscapesWhatJsonCanNotHold) {
-  EXPECT_EQ(json_string(""), "\"\"");
-  EXPECT_EQ(json_string("a\"b\\c\nd\x01"), "\"a\\\"b\\\\c\\u000ad\\u0001\"");
-  EXPECT_EQ(json_string("\u00e9/"), "\"\u00e9/\"");
-}
-
 }  // namespace
 }  // namespace sill

@@ -12,7 +12,7 @@
 
 #include "storage/claim.hpp"
 #include "storage/file_lock.hpp"
-#include "storage/sidecar.hpp"
+#include "storage/record.hpp"
 #include "unit/support/files.hpp"
 #include "unit/support/folder.hpp"
 #include "unit/support/program.hpp"
@@ -168,14 +168,14 @@ TEST(ClaimUndo, HappensAtTheEndUnlessCommitted) {
     write_text(folder / "w.sill", "not this claim's");
   }
   EXPECT_EQ(fs::file_size(folder / "w"), 4096u) << "of the second round";
-  EXPECT_EQ(read_text(folder / "w.sill"), "not this claim's") << "the first round wrote no sidecar";
+  EXPECT_EQ(read_text(folder / "w.sill"), "not this claim's") << "the first round wrote no record";
 }
 
-TEST(ClaimUndo, TakesTheSidecarOfACreatedFileAlong) {
+TEST(ClaimUndo, TakesTheRecordOfACreatedFileAlong) {
   const Folder folder;
   {
     Claim claim = open_claim(folder / "w");
-    ASSERT_TRUE(write_sidecar(*claim.file(), {"job", "0", false, {}}, 0600).ok());
+    ASSERT_TRUE(Record(0600).write(*claim.file(), false).ok());
     claim.described();
     EXPECT_TRUE(fs::exists(folder / "w.sill"));
   }

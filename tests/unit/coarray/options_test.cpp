@@ -1,10 +1,10 @@
-#include "base/coarray_options.hpp"
+#include "coarray/options.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-namespace sill {
+namespace sill::coarray {
 namespace {
 
 std::map<std::string, std::string>& variables() {
@@ -12,15 +12,15 @@ std::map<std::string, std::string>& variables() {
   return all;
 }
 
-Result<CoarrayOptions> parse(const std::map<std::string, std::string>& given) {
+Result<Options> parse(const std::map<std::string, std::string>& given) {
   variables() = given;
-  return parse_coarray_options([](const char* name) {
+  return parse_options([](const char* name) {
     const auto at = variables().find(name);
     return at == variables().end() ? std::string() : at->second;
   });
 }
 
-TEST(CoarrayOptions, DefaultsAreThoseOfTheTable) {
+TEST(Options, DefaultsAreThoseOfTheTable) {
   const auto options = parse({});
   ASSERT_TRUE(options.ok());
   EXPECT_FALSE(options.value().enabled);
@@ -29,7 +29,7 @@ TEST(CoarrayOptions, DefaultsAreThoseOfTheTable) {
   EXPECT_TRUE(options.value().keeps("anything"));
 }
 
-TEST(CoarrayOptions, EveryVariableIsRead) {
+TEST(Options, EveryVariableIsRead) {
   const auto parsed = parse({{"PCAF_ENABLED", "true"},
                              {"PCAF_PATH", "/scratch/run 1"},
                              {"PCAF_PREFIX", "p_"},
@@ -43,7 +43,7 @@ TEST(CoarrayOptions, EveryVariableIsRead) {
                              {"PCAF_COARRAYS", "a, m::b"},
                              {"PCAF_VOLATILE", "m::b"}});
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
-  const CoarrayOptions& options = parsed.value();
+  const Options& options = parsed.value();
   EXPECT_TRUE(options.enabled && options.unlink);
   EXPECT_EQ(options.sharing, Sharing::image);
   EXPECT_EQ(options.path, "/scratch/run 1");
@@ -60,7 +60,7 @@ TEST(CoarrayOptions, EveryVariableIsRead) {
   EXPECT_FALSE(options.keeps("c"));
 }
 
-TEST(CoarrayOptions, ABadValueNamesVariableValueAndReason) {
+TEST(Options, ABadValueNamesVariableValueAndReason) {
   const std::pair<std::string, std::string> bad[] = {{"PCAF_ENABLED", "yes"},
                                                      {"PCAF_SHAREDFILE", "TRUE"},
                                                      {"PCAF_UNLINK", "0"},
@@ -92,18 +92,18 @@ TEST(CoarrayOptions, ABadValueNamesVariableValueAndReason) {
   }
 }
 
-TEST(CoarrayOptions, WhatLeavesAPartInMemoryIsNotWhole) {
+TEST(Options, WhatLeavesAPartInMemoryIsNotWhole) {
   EXPECT_FALSE(parse({{"PCAF_WINDOW", "storage_alloc_factor=0.5"}}).value().whole());
   EXPECT_FALSE(parse({{"PCAF_WINDOW", "storage_alloc_factor=auto"}}).value().whole());
   EXPECT_TRUE(parse({{"PCAF_WINDOW", "storage_alloc_factor=1.0"}}).value().whole());
 }
 
-TEST(CoarrayOptions, ThePapersSpellingCountsWhereTheOtherIsntSet) {
+TEST(Options, ThePapersSpellingCountsWhereTheOtherIsntSet) {
   EXPECT_EQ(parse({{"PCAF_STRIPEIZE", "4096"}}).value().stripe_size, 4096u);
   EXPECT_EQ(parse({{"PCAF_STRIPEIZE", "4096"}, {"PCAF_STRIPESIZE", "8192"}}).value().stripe_size, 8192u);
 }
 
-TEST(CoarrayOptions, AFileOfAllImagesLiesInNoFolderOfEachNode) {
+TEST(Options, AFileOfAllImagesLiesInNoFolderOfEachNode) {
   EXPECT_EQ(parse({{"PCAF_SHAREDFILE", "images"}}).value().sharing, Sharing::images);
   EXPECT_FALSE(parse({{"PCAF_SHAREDFILE", "images"}, {"PCAF_PATH", "/scratch/%h"}}).ok());
   EXPECT_FALSE(parse({{"PCAF_SHAREDFILE", "images"}, {"PCAF_PATH", "/scratch/%%%h"}}).ok());
@@ -111,7 +111,7 @@ TEST(CoarrayOptions, AFileOfAllImagesLiesInNoFolderOfEachNode) {
   EXPECT_TRUE(parse({{"PCAF_SHAREDFILE", "true"}, {"PCAF_PATH", "/scratch/%h"}}).ok());
 }
 
-TEST(CoarrayOptions, NamesThatAreNoneHaveANearestOne) {
+TEST(Options, NamesThatAreNoneHaveANearestOne) {
   EXPECT_EQ(meant_by("PCAF_ENABLE"), "PCAF_ENABLED");
   EXPECT_EQ(meant_by("PCAF_SYNCFRQ"), "PCAF_SYNCFREQ");
   EXPECT_EQ(meant_by("PCAF_STRIPE_COUNT"), "PCAF_STRIPECOUNT");
@@ -119,12 +119,12 @@ TEST(CoarrayOptions, NamesThatAreNoneHaveANearestOne) {
     EXPECT_EQ(meant_by(known), "") << known;
 }
 
-TEST(CoarrayOptions, RowsAreComplete) {
-  for (const CoarrayOptionRow& row : coarray_option_table()) {
+TEST(Options, RowsAreComplete) {
+  for (const OptionRow& row : option_table()) {
     EXPECT_EQ(row.variable.find("PCAF_"), 0u);
     EXPECT_FALSE(row.values.empty() || row.help.empty()) << row.variable;
   }
 }
 
 }  // namespace
-}  // namespace sill
+}  // namespace sill::coarray

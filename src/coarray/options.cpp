@@ -1,4 +1,4 @@
-#include "base/coarray_options.hpp"
+#include "coarray/options.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "base/values.hpp"
 
-namespace sill {
+namespace sill::coarray {
 namespace {
 
 using values::bad;
@@ -86,49 +86,47 @@ bool differs_between_nodes(const std::string& path) {
 // In the order of Sharing.
 constexpr std::array<std::string_view, 3> sharing_names = {"false", "images", "true"};
 
-constexpr CoarrayOptionRow rows[] = {
+constexpr OptionRow rows[] = {
     {"PCAF_ENABLED", "true, false", "false", "", "keep coarrays on storage from run to run",
-     [](std::string_view value, CoarrayOptions& options) { return read_flag(value, options.enabled); }},
+     [](std::string_view value, Options& options) { return read_flag(value, options.enabled); }},
     {"PCAF_PATH", "folder", "the working folder", "",
      "where the files lie; the folder must exist; %h is the node's name, %j the job's, %% a percent sign",
-     [](std::string_view value, CoarrayOptions& options) { return read_path(value, options.path); }},
+     [](std::string_view value, Options& options) { return read_path(value, options.path); }},
     {"PCAF_PREFIX", "text without '/'", "OpenCoarrays_", "", "what the files' names begin with",
-     [](std::string_view value, CoarrayOptions& options) {
+     [](std::string_view value, Options& options) {
        options.prefix = value;
        return value.find('/') == value.npos ? Status() : bad("must not contain '/'; PCAF_PATH names the folder");
      }},
     {"PCAF_SHAREDFILE", "true, false, images", "false", "",
      "true: one file for each image that holds all its coarrays; images: one file for each coarray that holds all "
      "images",
-     [](std::string_view value, CoarrayOptions& options) {
-       return values::read_name(value, sharing_names, options.sharing);
-     }},
+     [](std::string_view value, Options& options) { return values::read_name(value, sharing_names, options.sharing); }},
     {"PCAF_UNLINK", "true, false", "false", "", "delete the files when the program ends or deallocates the coarray",
-     [](std::string_view value, CoarrayOptions& options) { return read_flag(value, options.unlink); }},
+     [](std::string_view value, Options& options) { return read_flag(value, options.unlink); }},
     {"PCAF_SYNCFREQ", "whole number", "0", "ms",
      "least time between two syncs to storage; 0: at every sync all and sync images",
-     [](std::string_view value, CoarrayOptions& options) {
+     [](std::string_view value, Options& options) {
        return read_whole(value, std::uint64_t{0}, longest_interval_ms, options.sync_interval_ms);
      }},
     {"PCAF_SEGSIZE", "whole number", "", "bytes",
      "segment size of other implementations; checked, but of no effect: Sill writes what is dirty, page by page",
-     [](std::string_view value, CoarrayOptions& options) { return read_size(value, options.segment_size); }},
+     [](std::string_view value, Options& options) { return read_size(value, options.segment_size); }},
     {"PCAF_STRIPESIZE", "whole number", "", "bytes",
      "stripe size of new files, where the file system has stripes; also PCAF_STRIPEIZE",
-     [](std::string_view value, CoarrayOptions& options) { return read_stripe_unit(value, options.stripe_size); },
+     [](std::string_view value, Options& options) { return read_stripe_unit(value, options.stripe_size); },
      "PCAF_STRIPEIZE"},
     {"PCAF_STRIPECOUNT", "whole number, -1", "", "",
      "devices that new files are spread over, where the file system can; -1: all",
-     [](std::string_view value, CoarrayOptions& options) { return read_stripe_count(value, options.stripe_count); }},
+     [](std::string_view value, Options& options) { return read_stripe_count(value, options.stripe_count); }},
     {"PCAF_WINDOW", "list of key=value", "", "",
      "hints for the windows of kept coarrays, as SILL_WINDOWS has them: storage_alloc_factor, storage_alloc_order, "
      "storage_alloc_reserve, storage_alloc_learn, storage_alloc_large_pages, storage_alloc_write_behind, access_style, "
      "file_perm, striping_factor, striping_unit",
-     [](std::string_view value, CoarrayOptions& options) { return read_window(value, options.window); }},
+     [](std::string_view value, Options& options) { return read_window(value, options.window); }},
     {"PCAF_COARRAYS", "list of names", "all", "", "the only coarrays to keep",
-     [](std::string_view value, CoarrayOptions& options) { return read_names(value, options.only); }},
+     [](std::string_view value, Options& options) { return read_names(value, options.only); }},
     {"PCAF_VOLATILE", "list of names", "none", "", "coarrays that are not kept",
-     [](std::string_view value, CoarrayOptions& options) { return read_names(value, options.except); }},
+     [](std::string_view value, Options& options) { return read_names(value, options.except); }},
 };
 
 // How many characters must be put in, taken out or changed to make one text of the other.
@@ -148,14 +146,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-bool CoarrayOptions::keeps(std::string_view name) const {
+bool Options::keeps(std::string_view name) const {
   const bool named = only.empty() || std::ranges::find(only, name) != only.end();
   return named && std::ranges::find(except, name) == except.end();
 }
 
-std::span<const CoarrayOptionRow> coarray_option_table() { return rows; }
+std::span<const OptionRow> option_table() { return rows; }
 
-std::string value_of(const CoarrayOptionRow& row, std::string (*variable)(const char* name)) {
+std::string value_of(const OptionRow& row, std::string (*variable)(const char* name)) {
   std::string value = variable(row.variable.data());
   return value.empty() && !row.alias.empty() ? variable(row.alias.data()) : value;
 }
@@ -163,14 +161,14 @@ std::string value_of(const CoarrayOptionRow& row, std::string (*variable)(const 
 std::string_view meant_by(std::string_view name) {
   constexpr std::string_view told_to_programs = "PCAF_RESTORED";
   if (!name.starts_with("PCAF_") || name == told_to_programs) return "";
-  const auto is_it = [&](const CoarrayOptionRow& row) { return row.variable == name || row.alias == name; };
+  const auto is_it = [&](const OptionRow& row) { return row.variable == name || row.alias == name; };
   if (std::ranges::any_of(rows, is_it)) return "";
-  return std::ranges::min(rows, {}, [&](const CoarrayOptionRow& row) { return distance(row.variable, name); }).variable;
+  return std::ranges::min(rows, {}, [&](const OptionRow& row) { return distance(row.variable, name); }).variable;
 }
 
-Result<CoarrayOptions> parse_coarray_options(std::string (*variable)(const char* name)) {
-  CoarrayOptions options;
-  for (const CoarrayOptionRow& row : rows) {
+Result<Options> parse_options(std::string (*variable)(const char* name)) {
+  Options options;
+  for (const OptionRow& row : rows) {
     const std::string value = value_of(row, variable);
     if (value.empty()) continue;
     if (const Status status = row.parse(value, options); !status.ok())
@@ -183,4 +181,4 @@ Result<CoarrayOptions> parse_coarray_options(std::string (*variable)(const char*
   return options;
 }
 
-}  // namespace sill
+}  // namespace sill::coarray

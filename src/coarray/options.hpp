@@ -10,12 +10,12 @@
 #include "base/hints.hpp"
 #include "base/status.hpp"
 
-namespace sill {
+namespace sill::coarray {
 
 // What coarrays share a file: none, all images' of one coarray, all coarrays of one image.
 enum class Sharing { none, images, image };
 
-struct CoarrayOptions {
+struct Options {
   bool enabled = false;
   std::string path;  // folder, with its placeholders; "" for the working folder
   std::string prefix = "OpenCoarrays_";
@@ -35,26 +35,26 @@ struct CoarrayOptions {
   bool whole() const { return !window.factor.automatic && window.factor.share >= 1.0; }
 };
 
-struct CoarrayOptionRow {
+struct OptionRow {
   std::string_view variable;
   std::string_view values;
   std::string_view default_value;
   std::string_view unit;
   std::string_view help;  // one line
-  Status (*parse)(std::string_view value, CoarrayOptions& options);
+  Status (*parse)(std::string_view value, Options& options);
   std::string_view alias = "";  // another name, which counts where the variable isn't set
 };
 
-std::span<const CoarrayOptionRow> coarray_option_table();
+std::span<const OptionRow> option_table();
 
 // The value of a row's variable or alias; "" if neither is set.
-std::string value_of(const CoarrayOptionRow& row, std::string (*variable)(const char* name));
+std::string value_of(const OptionRow& row, std::string (*variable)(const char* name));
 
 // The name of the row that is most like `name`, if that begins with PCAF_ and is none; else "".
 std::string_view meant_by(std::string_view name);
 
 // The options, with the value of each variable from `variable`, "" where it isn't set. Cause::bad_hint names variable,
 // value and reason.
-Result<CoarrayOptions> parse_coarray_options(std::string (*variable)(const char* name));
+Result<Options> parse_options(std::string (*variable)(const char* name));
 
-}  // namespace sill
+}  // namespace sill::coarray
