@@ -96,4 +96,6 @@ Version version() {
   return one;
 }
 
+Quirks quirks() { return quirks_of(version()); }
+
 }  // namespace sill::mpi

@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "mpi/quirks.hpp"
+
 namespace sill::mpi {
 
 #if MPI_VERSION >= 4
@@ -49,15 +51,8 @@ void* next_symbol(const char* name);
 // Whether a loaded object is an MPI library, by its path.
 bool is_mpi_library(std::string_view path);
 
-enum class Library { mpich, open_mpi, other };
-
-struct Version {
-  Library library = Library::other;
-  int major = 0;
-  int minor = 0;
-};
-
-// Which MPI library is below.
+// Which MPI library is below, and what is particular about it.
 Version version();
+Quirks quirks();
 
 }  // namespace sill::mpi

@@ -160,11 +160,8 @@ const std::string* text_of(int code) {
 
 namespace {
 
-// Open MPI 4 loses the text of some fatal errors on its way to the launcher.
 void say_before_abort(MPI_Errhandler handler, const Status& status) {
-  const Version below_us = version();
-  if (below_us.library == Library::open_mpi && below_us.major < 5 && handler == MPI_ERRORS_ARE_FATAL)
-    log(LogLevel::error, status.message());
+  if (quirks().loses_last_words && handler == MPI_ERRORS_ARE_FATAL) log(LogLevel::error, status.message());
 }
 
 }  // namespace

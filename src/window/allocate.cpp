@@ -54,9 +54,7 @@ Status fill(Request& request, const AllocateCall& call, const Asked& asked, cons
   request = make_request(asked.hints, static_cast<std::uint64_t>(call.size), call.disp_unit);
   request.node = own.node_of[own.rank];
   request.window_number = next_window_number.fetch_add(1);
-  request.shared_memory = shared_memory_left();
-  request.bases_unaligned = bases_unaligned();
-  request.rdma_hardware = has_rdma_hardware();
+  look_around(request);
   request.contiguous = is_contiguous(call);
   if (!asked.status.ok()) return asked.status;
   if (call.size < 0) return {Cause::bad_size, "size: " + std::to_string(call.size) + " is negative"};
@@ -160,7 +158,6 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   auto requests = exchange(call, asked, *own, world_ranks, for_node);
   if (!requests.ok()) return requests.status();
   storage::Promise promise(in_memory(requests.value()[own->rank]));
-  const bool contiguous = requests.value()[0].contiguous;
   NameFields fields;
   fields.rank = world_ranks[own->rank];
   fields.host = host_name();
@@ -170,13 +167,14 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   if (!stores.ok()) return stores.status();
   for_node = storage::Promise();  // in opening the stores, all have met
 
-  auto placements = place(requests.value(), stores.value().opened(), storage::page_size(), contiguous);
+  auto placements =
+      place(requests.value(), stores.value().opened(), storage::page_size(), requests.value()[0].contiguous);
   promise = storage::Promise(placements[own->rank].size - placements[own->rank].storage_length);
   // Copies of what is only read don't undo each other.
   Status status = asked.hints.readonly ? Status() : check_overlap(placements);
   if (status.ok()) status = stores.value().reserve(*own, placements, asked.hints.reserve);
   if (!status.ok()) return status;
-  auto hidden = make_hidden(*own, requests.value(), placements, {call.info, call.shared, contiguous});
+  auto hidden = make_hidden(*own, requests.value(), placements, call.info, call.shared);
   if (!hidden.ok()) return hidden.status();
   const int flavor = call.shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE;
   WindowHints settled = settle(asked.hints, requests.value()[own->rank], placements[own->rank], fields);

@@ -4,14 +4,14 @@
 #include <mpi.h>
 
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/status.hpp"
 #include "mpi/comm.hpp"
 #include "storage/mapping.hpp"
-#include "window/plan.hpp"
+#include "window/paths.hpp"
 
 namespace sill::window {
 
@@ -20,7 +20,7 @@ struct Hidden {
   // Per rank: where its segment begins in this process; nullptr for ranks of other nodes and empty segments.
   std::vector<std::byte*> bases;
   // Per rank: bytes between the base that the MPI library knows and the one the user sees.
-  std::vector<MPI_Aint> shifts;
+  std::vector<std::uint64_t> shifts;
   // Displacements must be translated: disp * unit + shift.
   bool translated = false;
   // Puts and gets to ranks of this node may go through this process's own view of their stores.
@@ -32,24 +32,13 @@ struct Hidden {
   const char* path = "";
 };
 
-struct HiddenCall {
-  MPI_Info info = MPI_INFO_NULL;
-  bool shared = false;      // MPI_Win_allocate_shared
-  bool contiguous = false;  // its segments follow each other without a gap
-};
-
-// Makes the hidden window along the best path, or the one that SILL_WINDOW_PATH names. Collective over own.comm; all
-// ranks succeed, or all get the same error and nothing is left. Stores are not attached yet.
+// Makes the hidden window along the path of choose_path(), with what of `info` isn't Sill's; `shared`: for
+// MPI_Win_allocate_shared. Collective over own.comm; all ranks succeed, or all get the same error and nothing is left.
+// Stores are not attached yet.
 Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> requests,
-                           std::span<const Placement> placements, const HiddenCall& call);
+                           std::span<const Placement> placements, MPI_Info info, bool shared);
 
-// Whether this node has network cards that register memory: they would pin the pages that `native` replaces.
-bool has_rdma_hardware();
-
-// Whether this process has seen the MPI library begin a segment inside a page.
-bool bases_unaligned();
-
-// Bytes the MPI library can still get for shared windows, where that has a limit it checks (Open MPI).
-std::uint64_t shared_memory_left();
+// Fills in what this process knows that decides the path or the frame. Local.
+void look_around(Request& request);
 
 }  // namespace sill::window

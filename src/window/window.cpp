@@ -109,7 +109,8 @@ Window::Window(Allocation allocation) : allocation_(std::move(allocation)) {
   attributes_ = {base(rank()), static_cast<MPI_Aint>(mine.size), static_cast<int>(mine.disp_unit), allocation_.flavor};
   if (hidden().translated)
     for (int target = 0; target < comm()->size; ++target)
-      ways_.push_back({static_cast<MPI_Aint>(placements()[target].disp_unit), hidden().shifts[target]});
+      ways_.push_back(
+          {static_cast<MPI_Aint>(placements()[target].disp_unit), static_cast<MPI_Aint>(hidden().shifts[target])});
   if (hidden().direct || hidden().flush_each) access_ = std::make_unique<Access>(comm()->size);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What ranks ask for and open, in tests of plans.
+// What ranks ask for and open, and the MPI libraries below, in tests of plans.
+#include "mpi/quirks.hpp"
 #include "window/plan.hpp"
 
 namespace sill::test {
@@ -23,5 +24,11 @@ inline Opened store(std::uint64_t number, std::uint64_t machine = 1) {
   opened.identity = {.machine = machine, .device = 1, .inode = number};
   return opened;
 }
+
+inline constexpr mpi::Quirks mpich_4 = mpi::quirks_of({mpi::Library::mpich, 4, 2});
+inline constexpr mpi::Quirks mpich_5 = mpi::quirks_of({mpi::Library::mpich, 5, 0});
+inline constexpr mpi::Quirks open_mpi_4 = mpi::quirks_of({mpi::Library::open_mpi, 4, 1});
+inline constexpr mpi::Quirks open_mpi_5 = mpi::quirks_of({mpi::Library::open_mpi, 5, 0});
+inline constexpr mpi::Quirks unknown = mpi::quirks_of({});
 
 }  // namespace sill::test
