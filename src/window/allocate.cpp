@@ -158,11 +158,8 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   auto requests = exchange(call, asked, *own, world_ranks, for_node);
   if (!requests.ok()) return requests.status();
   storage::Promise promise(in_memory(requests.value()[own->rank]));
-  NameFields fields;
-  fields.rank = world_ranks[own->rank];
-  fields.host = host_name();
-  fields.window = name_in_world(std::to_string(requests.value()[0].window_number));
-  fields.job = job_name();
+  const NameFields fields{world_ranks[own->rank], host_name(),
+                          name_in_world(std::to_string(requests.value()[0].window_number)), job_name()};
   auto stores = Stores::open(*own, requests.value(), asked.hints, fields);
   if (!stores.ok()) return stores.status();
   for_node = storage::Promise();  // in opening the stores, all have met
@@ -235,11 +232,7 @@ Status move_to(Window& window, const WindowHints& hints, std::shared_ptr<Front> 
   storage::Promise for_node;  // the window promised its own when it was made
   const auto requests = exchange(call, Asked{true, {}, hints}, own, world_ranks, for_node);
   if (!requests.ok()) return requests.status();
-  NameFields fields;
-  fields.rank = world_ranks[own.rank];
-  fields.host = host_name();
-  fields.window = window.name();
-  fields.job = job_name();
+  const NameFields fields{world_ranks[own.rank], host_name(), window.name(), job_name()};
   auto stores = Stores::open(own, requests.value(), hints, fields);
   if (!stores.ok()) return stores.status();
   auto placements = place(requests.value(), stores.value().opened(), storage::page_size(), false);

@@ -91,11 +91,8 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
   storage::Promise promise;
   const auto request = local_request(size, asked, promise);
   if (!request.ok()) return request.status();
-  NameFields fields;
-  fields.rank = mpi::world_rank(0);
-  fields.host = host_name();
-  fields.window = name_in_world("m" + std::to_string(next_memory_number++));
-  fields.job = job_name();
+  const NameFields fields{mpi::world_rank(0), host_name(), name_in_world("m" + std::to_string(next_memory_number++)),
+                          job_name()};
   std::optional<storage::Claim> claim;
   Opened opened;
   if (needs_store(request.value())) {
