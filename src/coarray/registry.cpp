@@ -59,7 +59,7 @@ void Coarray::look() {
   ranks_ = translate(*window_->comm());
   bases_.clear();
   // Where the pages aren't the MPI library's own, those of a neighbour that are memory can't be seen.
-  const bool all_seen = window_->hidden().regions.empty();
+  const bool all_seen = window_->mpi_window().regions.empty();
   const auto seen = [&](int rank) {
     const window::Placement& placement = window_->placements()[static_cast<std::size_t>(rank)];
     return all_seen || rank == window_->rank() || placement.storage_length == placement.size;

@@ -35,38 +35,38 @@ inline int refuse_to_write(MPI_Win win, window::Window& window, const char* symb
 //
 // `writes`: whether these arguments would change a window. `copied` is true if the transfer has been done without the
 // MPI library; it may use `window`.
-#define SILL_RMA_SYMBOL(name, symbol, params, args, writes, copied)                                            \
-  namespace {                                                                                                  \
-  namespace symbol##_route {                                                                                   \
-    using Call = decltype(&symbol);                                                                            \
-    Call next() {                                                                                              \
-      static std::atomic<Call> slot{nullptr};                                                                  \
-      return sill::pmpi::next_of(slot, #symbol);                                                               \
-    }                                                                                                          \
-    int through_sill params {                                                                                  \
-      sill::mpi::Call call{&entry_##name, sill::mpi::digest(win, target_rank, target_disp)};                   \
-      if (sill::mpi::Turn::is_again(call)) return next() args;                                                 \
-      sill::window::Window* window = sill::window::find(win);                                                  \
-      if (window && window->readonly() && (writes)) return sill::pmpi::refuse_to_write(win, *window, #symbol); \
-      if (window && window->hidden().direct && (copied)) return MPI_SUCCESS;                                   \
-      if (window && window->hidden().translated) target_disp = window->translate(target_rank, target_disp);    \
-      call.arguments = sill::mpi::digest(win, target_rank, target_disp);                                       \
-      const sill::mpi::Turn turn(call);                                                                        \
-      return next() args;                                                                                      \
-    }                                                                                                          \
-    int choose params;                                                                                         \
-    std::atomic<Call> way{&choose};                                                                            \
-    int choose params {                                                                                        \
-      if (!next()) return MPI_ERR_UNSUPPORTED_OPERATION;                                                       \
-      std::unique_lock lock(sill::window::rerouting_mutex());                                                  \
-      const Call chosen = sill::window::any_rerouted(sill::pmpi::can_write(#symbol)) ? &through_sill : next(); \
-      way.store(chosen);                                                                                       \
-      lock.unlock();                                                                                           \
-      return chosen args;                                                                                      \
-    }                                                                                                          \
-    const sill::pmpi::Rerouting watch([] { way.store(&choose); });                                             \
-  }                                                                                                            \
-  }                                                                                                            \
+#define SILL_RMA_SYMBOL(name, symbol, params, args, writes, copied)                                             \
+  namespace {                                                                                                   \
+  namespace symbol##_route {                                                                                    \
+    using Call = decltype(&symbol);                                                                             \
+    Call next() {                                                                                               \
+      static std::atomic<Call> slot{nullptr};                                                                   \
+      return sill::pmpi::next_of(slot, #symbol);                                                                \
+    }                                                                                                           \
+    int through_sill params {                                                                                   \
+      sill::mpi::Call call{&entry_##name, sill::mpi::digest(win, target_rank, target_disp)};                    \
+      if (sill::mpi::Turn::is_again(call)) return next() args;                                                  \
+      sill::window::Window* window = sill::window::find(win);                                                   \
+      if (window && window->readonly() && (writes)) return sill::pmpi::refuse_to_write(win, *window, #symbol);  \
+      if (window && window->mpi_window().direct && (copied)) return MPI_SUCCESS;                                \
+      if (window && window->mpi_window().translated) target_disp = window->translate(target_rank, target_disp); \
+      call.arguments = sill::mpi::digest(win, target_rank, target_disp);                                        \
+      const sill::mpi::Turn turn(call);                                                                         \
+      return next() args;                                                                                       \
+    }                                                                                                           \
+    int choose params;                                                                                          \
+    std::atomic<Call> way{&choose};                                                                             \
+    int choose params {                                                                                         \
+      if (!next()) return MPI_ERR_UNSUPPORTED_OPERATION;                                                        \
+      std::unique_lock lock(sill::window::rerouting_mutex());                                                   \
+      const Call chosen = sill::window::any_rerouted(sill::pmpi::can_write(#symbol)) ? &through_sill : next();  \
+      way.store(chosen);                                                                                        \
+      lock.unlock();                                                                                            \
+      return chosen args;                                                                                       \
+    }                                                                                                           \
+    const sill::pmpi::Rerouting watch([] { way.store(&choose); });                                              \
+  }                                                                                                             \
+  }                                                                                                             \
   SILL_EXPORT int symbol params { return symbol##_route::way.load(std::memory_order_relaxed) args; }
 
 #define SILL_RMA_DIRECT(name, params, args, writes, copied)       \

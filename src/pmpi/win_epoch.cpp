@@ -18,7 +18,7 @@ Access* access_of(MPI_Win win) {
 // Before a call that flushes all targets at once, where the MPI library does that too early.
 int flush_each(MPI_Win win) {
   Window* window = rerouted(win);
-  if (!window || !window->hidden().flush_each) return MPI_SUCCESS;
+  if (!window || !window->mpi_window().flush_each) return MPI_SUCCESS;
   int code = MPI_SUCCESS;
   for (int target = 0; target < window->access()->size() && code == MPI_SUCCESS; ++target)
     if (window->access()->locked(target)) code = sill::mpi::below().Win_flush(target, win);
@@ -29,7 +29,7 @@ template <class Next>
 int on_Win_fence(Next next, int assertion, MPI_Win win) {
   const int code = next(assertion, win);
   Window* window = rerouted(win);
-  if (!window || !window->hidden().direct || code != MPI_SUCCESS) return code;
+  if (!window || !window->mpi_window().direct || code != MPI_SUCCESS) return code;
   const bool open = !(assertion & MPI_MODE_NOSUCCEED);
   // With NOPRECEDE a fence may return before the targets have come to theirs.
   if (open && (assertion & MPI_MODE_NOPRECEDE)) sill::mpi::below().Barrier(window->comm()->comm);

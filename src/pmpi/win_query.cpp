@@ -1,5 +1,5 @@
-// MPI 4.1, sections 12.2.6, 12.2.7 and 12.2.3: what a program can ask about a window. Where the hidden window differs
-// from the one the user asked for, the answers are the user's.
+// MPI 4.1, sections 12.2.6, 12.2.7 and 12.2.3: what a program can ask about a window. Where the MPI window below
+// differs from the one the user asked for, the answers are the user's.
 #include <algorithm>
 #include <cstring>
 
@@ -108,7 +108,7 @@ int answer_query(const Window& window, int rank, MPI_Aint* size, Unit* disp_unit
   // On memory of our own, what a neighbour has in memory can't be seen, only its storage.
   const auto& placement = placements[rank];
   const bool whole =
-      rank == window.rank() || window.hidden().regions.empty() || placement.storage_length == placement.size;
+      rank == window.rank() || window.mpi_window().regions.empty() || placement.storage_length == placement.size;
   void* base = whole ? window.base(rank) : nullptr;
   const bool seen = base != nullptr;
   *size = seen ? static_cast<MPI_Aint>(placements[rank].size) : 0;

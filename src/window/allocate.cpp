@@ -147,7 +147,7 @@ void give_up(Window& window) {
   StoredSegment* own = window.own_segment();
   if (own && window.comm()->alone_on_node())
     if (const Status status = own->engine().detach(); !status.ok()) log(LogLevel::warn, status.message());
-  MPI_Win win = window.hidden().win;
+  MPI_Win win = window.mpi_window().win;
   below().Win_free(&win);
 }
 
@@ -171,12 +171,13 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
   Status status = asked.hints.readonly ? Status() : check_overlap(placements);
   if (status.ok()) status = stores.value().reserve(*own, placements, asked.hints.reserve);
   if (!status.ok()) return status;
-  auto hidden = make_hidden(*own, requests.value(), placements, call.info, call.shared);
-  if (!hidden.ok()) return hidden.status();
+  auto mpi_window = make_mpi_window(*own, requests.value(), placements, call.info, call.shared);
+  if (!mpi_window.ok()) return mpi_window.status();
   const int flavor = call.shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE;
   WindowHints settled = settle(asked.hints, requests.value()[own->rank], placements[own->rank], fields);
-  auto window = std::make_unique<Window>(Window::Allocation{
-      flavor, own, std::move(placements), std::move(hidden).value(), std::move(settled), fields.window, asked.front});
+  auto window =
+      std::make_unique<Window>(Window::Allocation{flavor, own, std::move(placements), std::move(mpi_window).value(),
+                                                  std::move(settled), fields.window, asked.front});
   window->keep(std::move(promise));
   status = mpi::agree(own->comm, with_key(attach_stores(stores.value(), *window)));
   if (auto& mine = stores.value().mine(); mine && status.ok())
@@ -200,7 +201,7 @@ void log_birth(const Window& window) {
       "window " + window.name() + ": " + std::to_string(mine.size) + " bytes, " + std::to_string(mine.storage_length) +
           " of them on " + window.path() +
           (mine.storage_length == 0 || mine.in_place() ? "" : " (" + std::string(row_of(mine.engine).name) + ")") +
-          ", path: " + window.hidden().path + (window.hidden().translated ? ", displacements translated" : ""));
+          ", path: " + window.mpi_window().path + (window.mpi_window().translated ? ", displacements translated" : ""));
 }
 
 // The error goes to the communicator's handler, or to who asked in the caller's name.
@@ -293,7 +294,7 @@ int allocate(const AllocateCall& call, Asked asked, void* baseptr, MPI_Win* win)
   }
   auto window = std::move(built).value();
   log_birth(*window);
-  const MPI_Win handle = window->hidden().win;
+  const MPI_Win handle = window->mpi_window().win;
   std::byte* base = window->base(window->rank());
   if (Status status = enter(handle, std::move(window)); !status.ok()) return fail(call, status);
   // Like every new window, it starts with the default error handler.

@@ -107,11 +107,11 @@ std::vector<Window*> open_windows() {
 Window::Window(Allocation allocation) : allocation_(std::move(allocation)) {
   const Placement& mine = placements()[rank()];
   attributes_ = {base(rank()), static_cast<MPI_Aint>(mine.size), static_cast<int>(mine.disp_unit), allocation_.flavor};
-  if (hidden().translated)
+  if (mpi_window().translated)
     for (int target = 0; target < comm()->size; ++target)
       ways_.push_back(
-          {static_cast<MPI_Aint>(placements()[target].disp_unit), static_cast<MPI_Aint>(hidden().shifts[target])});
-  if (hidden().direct || hidden().flush_each) access_ = std::make_unique<Access>(comm()->size);
+          {static_cast<MPI_Aint>(placements()[target].disp_unit), static_cast<MPI_Aint>(mpi_window().shifts[target])});
+  if (mpi_window().direct || mpi_window().flush_each) access_ = std::make_unique<Access>(comm()->size);
 }
 
 void Window::add(std::shared_ptr<StoredSegment> segment, bool own) {
@@ -226,7 +226,7 @@ HintPairs Window::answers() const {
   const WindowHints* hints = allocated() ? &allocation_.hints : ranges_.empty() ? nullptr : ranges_.front().hints;
   if (!hints) return {};
   HintPairs pairs = format_hints(*hints);
-  const std::string path = allocated() ? hidden().path : "create";
+  const std::string path = allocated() ? mpi_window().path : "create";
   pairs.emplace_back("storage_alloc_window_path", path.substr(0, path.find(',')));  // "native, several nodes"
   return pairs;
 }

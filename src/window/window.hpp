@@ -17,7 +17,7 @@
 #include "storage/promises.hpp"
 #include "window/access.hpp"
 #include "window/front.hpp"
-#include "window/hidden.hpp"
+#include "window/mpi_window.hpp"
 #include "window/plan.hpp"
 #include "window/segment.hpp"
 
@@ -30,7 +30,7 @@ class Window {
     int flavor = MPI_WIN_FLAVOR_ALLOCATE;
     std::shared_ptr<const mpi::OwnComm> comm;
     std::vector<Placement> placements;
-    Hidden hidden;
+    MpiWindow mpi_window;
     WindowHints hints;
     std::string name;  // its number, for messages and tables
     std::shared_ptr<Front> front = nullptr;
@@ -64,7 +64,7 @@ class Window {
   Stats stats();
   const std::vector<Placement>& placements() const { return allocation_.placements; }
   const mpi::OwnComm* comm() const { return allocation_.comm.get(); }
-  const Hidden& hidden() const { return allocation_.hidden; }
+  const MpiWindow& mpi_window() const { return allocation_.mpi_window; }
   WindowHints& hints() { return allocation_.hints; }
   SyncCounts& counts() { return counts_; }
   // For windows with direct access, or whose targets must be flushed one by one; nullptr for others.
@@ -80,8 +80,8 @@ class Window {
   Attributes& attributes() { return attributes_; }
 
   // The base of a rank's segment in this process; nullptr where it can't be seen.
-  std::byte* base(int target) const { return allocation_.hidden.bases[target]; }
-  // The displacement that the hidden window needs to reach the same byte.
+  std::byte* base(int target) const { return allocation_.mpi_window.bases[target]; }
+  // The displacement that the MPI window needs to reach the same byte.
   MPI_Aint translate(int target, MPI_Aint disp) const {
     if (target < 0 || target >= static_cast<int>(ways_.size())) return disp;
     return disp * ways_[target].unit + ways_[target].shift;
@@ -94,7 +94,7 @@ class Window {
   void add_range(std::shared_ptr<StoredSegment> segment, const WindowHints* hints, const void* attached,
                  const std::byte* begin, const std::byte* end);
   void drop_range(const void* attached);
-  bool rerouted() const { return hidden().translated || hidden().direct || hidden().flush_each; }
+  bool rerouted() const { return mpi_window().translated || mpi_window().direct || mpi_window().flush_each; }
   // Whether Sill allocated it for reading only, and so refuses what would write to it.
   bool readonly() const { return allocation_.hints.readonly; }
   bool has_storage() const;

@@ -15,7 +15,7 @@
 
 namespace sill::window {
 
-struct Hidden {
+struct MpiWindow {
   MPI_Win win = MPI_WIN_NULL;
   // Per rank: where its segment begins in this process; nullptr for ranks of other nodes and empty segments.
   std::vector<std::byte*> bases;
@@ -32,11 +32,11 @@ struct Hidden {
   const char* path = "";
 };
 
-// Makes the hidden window along the path of choose_path(), with what of `info` isn't Sill's; `shared`: for
-// MPI_Win_allocate_shared. Collective over own.comm; all ranks succeed, or all get the same error and nothing is left.
-// Stores are not attached yet.
-Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> requests,
-                           std::span<const Placement> placements, MPI_Info info, bool shared);
+// Makes it along the path of choose_path(), with what of `info` isn't Sill's; `shared`: for MPI_Win_allocate_shared.
+// Collective over own.comm; all ranks succeed, or all get the same error and nothing is left. Stores are not
+// attached yet.
+Result<MpiWindow> make_mpi_window(const mpi::OwnComm& own, std::span<const Request> requests,
+                                  std::span<const Placement> placements, MPI_Info info, bool shared);
 
 // Fills in what this process knows that decides the path or the frame. Local.
 void look_around(Request& request);

@@ -1,4 +1,4 @@
-#include "window/hidden.hpp"
+#include "window/mpi_window.hpp"
 
 #include <dirent.h>
 #include <sys/statvfs.h>
@@ -36,23 +36,23 @@ bool find_rdma_hardware() {
   return false;
 }
 
-// The user's info without Sill's keys, which are no business of the MPI library, and what the hidden window needs.
-class HiddenInfo {
+// The user's info without Sill's keys, which are no business of the MPI library, and what the window needs.
+class OwnInfo {
  public:
-  HiddenInfo(MPI_Info users, bool noncontiguous) {
+  OwnInfo(MPI_Info users, bool noncontiguous) {
     if (users == MPI_INFO_NULL)
       below().Info_create(&info_);
     else
       below().Info_dup(users, &info_);
     for (const auto& [key, value] : mpi::info_pairs(info_, &is_hint)) below().Info_delete(info_, key.c_str());
-    // Hidden segments are rounded up to pages and may differ where the user's are the same.
+    // Segments are rounded up to pages and may differ where the user's are the same.
     if (!mpi::info_pairs(info_, [](const std::string& name) { return name == "same_size"; }).empty())
       below().Info_delete(info_, "same_size");
     if (noncontiguous) below().Info_set(info_, "alloc_shared_noncontig", "true");
   }
-  ~HiddenInfo() { below().Info_free(&info_); }
-  HiddenInfo(const HiddenInfo&) = delete;
-  HiddenInfo& operator=(const HiddenInfo&) = delete;
+  ~OwnInfo() { below().Info_free(&info_); }
+  OwnInfo(const OwnInfo&) = delete;
+  OwnInfo& operator=(const OwnInfo&) = delete;
   MPI_Info get() const { return info_; }
 
  private:
@@ -81,7 +81,7 @@ Status query_bases(const mpi::OwnComm& own, MPI_Win win, std::span<const Placeme
 }
 
 struct Attempt {
-  Hidden hidden;
+  MpiWindow window;
   bool allocated = false;  // on all ranks: what must be freed together
   Fit fit = Fit::right;    // on all ranks
   // Where this process's mapping of the segments ends, and how far they should be moved down.
@@ -96,39 +96,39 @@ Status exchange_shifts(const mpi::OwnComm& own, const Shift& mine, const Status&
     bool allocated;
     Shift shift;
   };
-  Hidden& hidden = attempt.hidden;
-  const auto all = mpi::gather_records(own, Record{!status.ok(), hidden.win != MPI_WIN_NULL, mine});
+  MpiWindow& window = attempt.window;
+  const auto all = mpi::gather_records(own, Record{!status.ok(), window.win != MPI_WIN_NULL, mine});
   if (!all.ok()) return all.status();
   attempt.allocated = std::ranges::all_of(all.value(), &Record::allocated);
   std::vector<Shift> found;
   std::ranges::transform(all.value(), std::back_inserter(found), &Record::shift);
   attempt.fit = fit_of(found, frame);
-  hidden.shifts = common_shifts(found, frame);
+  window.shifts = common_shifts(found, frame);
   for (int rank = 0; rank < own.size; ++rank)
-    if (hidden.bases[rank]) hidden.bases[rank] += hidden.shifts[rank];
+    if (window.bases[rank]) window.bases[rank] += window.shifts[rank];
   return std::ranges::any_of(all.value(), &Record::failed) ? mpi::agree(own.comm, status) : Status();
 }
 
-Status allocate_hidden(const mpi::OwnComm& own, std::span<const Placement> placements, MPI_Info users, Path path,
-                       const Frame& frame, Attempt& attempt) {
-  const HiddenInfo info(users, !frame.contiguous);
-  Hidden& hidden = attempt.hidden;
-  hidden.translated = translates(placements, frame);
+Status allocate_once(const mpi::OwnComm& own, std::span<const Placement> placements, MPI_Info users, Path path,
+                     const Frame& frame, Attempt& attempt) {
+  const OwnInfo info(users, !frame.contiguous);
+  MpiWindow& window = attempt.window;
+  window.translated = translates(placements, frame);
   const auto size = static_cast<MPI_Aint>(framed_size(placements, own.rank, frame));
-  const int unit = hidden.translated ? 1 : static_cast<int>(placements[own.rank].disp_unit);
+  const int unit = window.translated ? 1 : static_cast<int>(placements[own.rank].disp_unit);
   void* mine = nullptr;
   const auto allocate = path == Path::shared ? below().Win_allocate_shared : below().Win_allocate;
-  const int code = allocate(size, unit, info.get(), own.comm, static_cast<void*>(&mine), &hidden.win);
-  hidden.bases.assign(placements.size(), nullptr);
+  const int code = allocate(size, unit, info.get(), own.comm, static_cast<void*>(&mine), &window.win);
+  window.bases.assign(placements.size(), nullptr);
   Status status = mpi::from_code(code, "allocating a window");
   if (status.ok()) {
-    below().Win_set_errhandler(hidden.win, MPI_ERRORS_RETURN);
-    status = query_bases(own, hidden.win, placements, static_cast<std::byte*>(mine), hidden.bases);
+    below().Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
+    status = query_bases(own, window.win, placements, static_cast<std::byte*>(mine), window.bases);
   }
   // Segments without gaps are one mapping, and a rank without bytes has no address of its own in it.
-  const auto first = std::ranges::find_if(hidden.bases, [](const std::byte* base) { return base != nullptr; });
-  const std::byte* base = hidden.bases[own.rank];
-  if (frame.contiguous && first != hidden.bases.end()) base = *first;
+  const auto first = std::ranges::find_if(window.bases, [](const std::byte* base) { return base != nullptr; });
+  const std::byte* base = window.bases[own.rank];
+  if (frame.contiguous && first != window.bases.end()) base = *first;
   const Shift shift = find_shift(placements, own.rank, reinterpret_cast<std::uintptr_t>(base), frame);
   attempt.excess = shift.excess;
   if (shift.excess != 0) attempt.end = storage::mapping_end(base);
@@ -152,16 +152,16 @@ Status try_room(const mpi::OwnComm& own, std::span<const Placement> placements) 
   return storage::check_address_space(bytes);
 }
 
-Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Request> requests,
-                           std::span<const Placement> placements, MPI_Info users, Path path) {
+Result<MpiWindow> make_native(const mpi::OwnComm& own, std::span<const Request> requests,
+                              std::span<const Placement> placements, MPI_Info users, Path path) {
   if (Status status = mpi::agree(own.comm, try_room(own, placements)); !status.ok()) return status;
   Frame frame = first_frame(requests, placements, mpi::quirks(), page_size());
   std::vector<storage::Region> taken;
   for (int tries = 1;; ++tries) {
     Attempt attempt;
-    Status status = allocate_hidden(own, placements, users, path, frame, attempt);
-    if (status.ok() && attempt.fit == Fit::right) return std::move(attempt.hidden);
-    if (attempt.allocated) below().Win_free(&attempt.hidden.win);
+    Status status = allocate_once(own, placements, users, path, frame, attempt);
+    if (status.ok() && attempt.fit == Fit::right) return std::move(attempt.window);
+    if (attempt.allocated) below().Win_free(&attempt.window.win);
     if (!status.ok()) return status;
     if (attempt.fit == Fit::inside_page) unaligned_seen().store(true);
     frame.padded = must_pad(attempt.fit, tries);
@@ -170,49 +170,50 @@ Result<Hidden> make_native(const mpi::OwnComm& own, std::span<const Request> req
 }
 
 // Address space for this rank's segment, and for what of its neighbours' can be seen from here.
-Status reserve_regions(const mpi::OwnComm& own, std::span<const Placement> placements, Hidden& hidden) {
-  hidden.bases.assign(placements.size(), nullptr);
+Status reserve_regions(const mpi::OwnComm& own, std::span<const Placement> placements, MpiWindow& window) {
+  window.bases.assign(placements.size(), nullptr);
   for (int rank = 0; rank < own.size; ++rank) {
     const Placement& placement = placements[rank];
     if (placement.size == 0 || (rank != own.rank && !(own.on_my_node(rank) && placement.in_place()))) continue;
     auto region = storage::Region::reserve(round_up(placement.shift + placement.size, page_size()), placement.align);
     if (!region.ok()) return region.status();
-    hidden.bases[rank] = region.value().data() + placement.shift;
-    hidden.regions.push_back(std::move(region).value());
+    window.bases[rank] = region.value().data() + placement.shift;
+    window.regions.push_back(std::move(region).value());
   }
   return {};
 }
 
-Result<Hidden> make_created(const mpi::OwnComm& own, std::span<const Placement> placements, MPI_Info users, Path path) {
-  Hidden hidden;
-  hidden.direct = path == Path::direct;
-  hidden.flush_each = mpi::quirks().flushes_early;
-  std::ranges::transform(placements, std::back_inserter(hidden.shifts), lead_of);
-  hidden.translated = std::ranges::any_of(placements, lead_of);
-  const Status reserved = reserve_regions(own, placements, hidden);
+Result<MpiWindow> make_created(const mpi::OwnComm& own, std::span<const Placement> placements, MPI_Info users,
+                               Path path) {
+  MpiWindow window;
+  window.direct = path == Path::direct;
+  window.flush_each = mpi::quirks().flushes_early;
+  std::ranges::transform(placements, std::back_inserter(window.shifts), lead_of);
+  window.translated = std::ranges::any_of(placements, lead_of);
+  const Status reserved = reserve_regions(own, placements, window);
   if (Status status = mpi::agree(own.comm, reserved); !status.ok()) return status;
-  const HiddenInfo info(users, false);
+  const OwnInfo info(users, false);
   const Placement& mine = placements[own.rank];
-  std::byte* base = mine.size == 0 ? nullptr : hidden.bases[own.rank] - lead_of(mine);
-  const int unit = hidden.translated ? 1 : static_cast<int>(mine.disp_unit);
+  std::byte* base = mine.size == 0 ? nullptr : window.bases[own.rank] - lead_of(mine);
+  const int unit = window.translated ? 1 : static_cast<int>(mine.disp_unit);
   const int code = below().Win_create(base, static_cast<MPI_Aint>(mine.size + lead_of(mine)), unit, info.get(),
-                                      own.comm, &hidden.win);
+                                      own.comm, &window.win);
   if (Status status = mpi::agree(own.comm, mpi::from_code(code, "MPI_Win_create")); !status.ok()) return status;
-  below().Win_set_errhandler(hidden.win, MPI_ERRORS_RETURN);
-  return hidden;
+  below().Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
+  return window;
 }
 
 }  // namespace
 
-Result<Hidden> make_hidden(const mpi::OwnComm& own, std::span<const Request> requests,
-                           std::span<const Placement> placements, MPI_Info info, bool shared) {
+Result<MpiWindow> make_mpi_window(const mpi::OwnComm& own, std::span<const Request> requests,
+                                  std::span<const Placement> placements, MPI_Info info, bool shared) {
   const auto path = choose_path(requests, {shared, own.node_count == 1, own.one_world, mpi::quirks()}, page_size());
   if (!path.ok()) return path.status();
   const bool native = path.value() == Path::shared || path.value() == Path::allocate;
-  auto hidden = native ? make_native(own, requests, placements, info, path.value())
+  auto window = native ? make_native(own, requests, placements, info, path.value())
                        : make_created(own, placements, info, path.value());
-  if (hidden.ok()) hidden.value().path = name_of(path.value());
-  return hidden;
+  if (window.ok()) window.value().path = name_of(path.value());
+  return window;
 }
 
 void look_around(Request& request) {
