@@ -60,7 +60,7 @@ void check_variables() {
 void initialize(int* argc, char*** argv) {
   {
     const InLibcaf inside;
-    const window::Instead runtime_is_memory;
+    const window::HintOverride runtime_is_memory;
     libcaf().next_init(argc, argv);
   }
   if (std::exchange(started, true)) return;

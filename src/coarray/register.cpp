@@ -98,7 +98,7 @@ void register_coarray(const Call& call) {
   if (!place.ok()) return give(place.status(), call.errors);
   Status failure;
   {
-    window::Instead instead(place.value().hints, place.value().file);
+    window::HintOverride instead(place.value().hints, place.value().file);
     call.pass_on();
     failure = instead.failure;
   }
@@ -121,7 +121,7 @@ void register_component(const Call& call) {
             "in PCAF_VOLATILE to be spared this message");
     if (const Status status = forget_file(*holder); !status.ok()) log(LogLevel::warn, "coarrays: " + status.message());
   }
-  const window::Instead memory;
+  const window::HintOverride memory;
   call.pass_on();
 }
 
@@ -180,7 +180,7 @@ SILL_CAF_EXPORT void _gfortran_caf_register(std::size_t size, int kind, sill::co
     case Registration::component_memory:
       return register_component(call);
     default:
-      const sill::window::Instead memory;
+      const sill::window::HintOverride memory;
       return call.pass_on();
   }
 }

@@ -12,7 +12,7 @@ int allocate(Next next, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm c
   if (!sill::window::anyone_asks(call, asked)) return next(size, disp_unit, info, comm, baseptr, win);
   const int code = sill::window::allocate(call, std::move(asked), baseptr, win);
   // Who asked in the caller's name learns of the failure, the caller gets a window all the same.
-  const auto* instead = sill::window::Instead::now();
+  const auto* instead = sill::window::HintOverride::now();
   const bool plain = instead && !instead->failure.ok();
   return plain ? next(size, disp_unit, info, comm, baseptr, win) : code;
 }

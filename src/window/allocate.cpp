@@ -206,7 +206,7 @@ void log_birth(const Window& window) {
 
 // The error goes to the communicator's handler, or to who asked in the caller's name.
 int fail(const AllocateCall& call, const Status& status) {
-  if (Instead* instead = Instead::now()) {
+  if (HintOverride* instead = HintOverride::now()) {
     instead->failure = status;
     return MPI_ERR_OTHER;
   }

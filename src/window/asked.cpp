@@ -8,7 +8,7 @@
 namespace sill::window {
 namespace {
 
-thread_local Instead* instead = nullptr;
+thread_local HintOverride* instead = nullptr;
 
 bool has_key(const HintPairs& pairs, std::string_view key) {
   return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return find_hint(pair.first)->key == key; });
@@ -16,17 +16,17 @@ bool has_key(const HintPairs& pairs, std::string_view key) {
 
 }  // namespace
 
-Instead::Instead() : before_(instead) { instead = this; }
+HintOverride::HintOverride() : before_(instead) { instead = this; }
 
-Instead::Instead(WindowHints hints, std::shared_ptr<Front> front) : Instead() {
+HintOverride::HintOverride(WindowHints hints, std::shared_ptr<Front> front) : HintOverride() {
   asked.storage = true;
   asked.hints = std::move(hints);
   asked.front = std::move(front);
 }
 
-Instead::~Instead() { instead = before_; }
+HintOverride::~HintOverride() { instead = before_; }
 
-Instead* Instead::now() { return instead; }
+HintOverride* HintOverride::now() { return instead; }
 
 Asked read_asked(MPI_Info info) {
   if (instead) return instead->asked;

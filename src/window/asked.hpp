@@ -20,22 +20,22 @@ struct Asked {
 // While it lives, this thread's windows and memory get what it says instead of what info and rules say: for a front
 // that lets another library allocate. A window that can't be had like that becomes one of plain memory, and `failure`
 // says why.
-class Instead {
+class HintOverride {
  public:
   // Plain memory, whatever the rules say.
-  Instead();
-  Instead(WindowHints hints, std::shared_ptr<Front> front);
-  ~Instead();
-  Instead(const Instead&) = delete;
-  Instead& operator=(const Instead&) = delete;
+  HintOverride();
+  HintOverride(WindowHints hints, std::shared_ptr<Front> front);
+  ~HintOverride();
+  HintOverride(const HintOverride&) = delete;
+  HintOverride& operator=(const HintOverride&) = delete;
   // That of this thread; nullptr if there is none.
-  static Instead* now();
+  static HintOverride* now();
 
   Asked asked;
   Status failure;
 
  private:
-  Instead* before_;
+  HintOverride* before_;
 };
 
 // Rules apply unless the info gives an alloc_type of its own; info then overrides them key by key.

@@ -94,7 +94,7 @@ Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
   const NameFields fields{mpi::world_rank(0), host_name(), name_in_world("m" + std::to_string(next_memory_number++)),
                           job_name()};
   std::optional<storage::Claim> claim;
-  Opened opened;
+  StoreFacts opened;
   if (needs_store(request.value())) {
     auto store = open_store(asked.hints, fields);
     if (!store.ok()) return with_key(store.status());

@@ -177,9 +177,9 @@ std::uint64_t in_memory(const Request& request) {
 
 bool needs_store(const Request& request) { return request.size > 0 && request.share > 0; }
 
-std::vector<bool> seen_from_several_nodes(std::span<const Opened> opened, std::span<const int> node_of) {
+std::vector<bool> seen_from_several_nodes(std::span<const StoreFacts> opened, std::span<const int> node_of) {
   // Of a local file system, the kernel has said all.
-  const auto in_doubt = [](const Opened& store) { return store.open && store.identity.machine == 0; };
+  const auto in_doubt = [](const StoreFacts& store) { return store.open && store.identity.machine == 0; };
   struct Seen {
     int node;
     bool elsewhere;
@@ -191,11 +191,11 @@ std::vector<bool> seen_from_several_nodes(std::span<const Opened> opened, std::s
     if (!fresh && at->second.node != node_of[rank]) at->second.elsewhere = true;
   }
   std::vector<bool> seen;
-  for (const Opened& store : opened) seen.push_back(in_doubt(store) && stores.at(store.identity).elsewhere);
+  for (const StoreFacts& store : opened) seen.push_back(in_doubt(store) && stores.at(store.identity).elsewhere);
   return seen;
 }
 
-std::vector<Placement> place(std::span<const Request> requests, std::span<const Opened> opened, std::uint64_t page,
+std::vector<Placement> place(std::span<const Request> requests, std::span<const StoreFacts> opened, std::uint64_t page,
                              bool contiguous) {
   std::vector<Placement> placements(requests.size());
   std::map<decltype(opened[0].store()), int> leaders;

@@ -63,7 +63,7 @@ std::uint64_t in_memory(const Request& request);
 bool needs_store(const Request& request);
 
 // The store that a rank opened, as all ranks learn it. Sent as bytes.
-struct Opened {
+struct StoreFacts {
   Cause cause = Cause::ok;
   bool open = false;
   bool created = false;
@@ -78,7 +78,7 @@ struct Opened {
 
 // Per rank, whether ranks of several nodes seem to have opened its store. `node_of`: the lowest rank of each one's
 // node.
-std::vector<bool> seen_from_several_nodes(std::span<const Opened> opened, std::span<const int> node_of);
+std::vector<bool> seen_from_several_nodes(std::span<const StoreFacts> opened, std::span<const int> node_of);
 
 // What addresses and offsets in the file should agree in, for large pages: elsewhere each page is a fault of its own,
 // which may take 15 us. The MPI library may have to be asked several times for such a place, so short segments, whose
@@ -105,7 +105,7 @@ struct Placement {
 
 // Places all segments. `contiguous`: segments follow each other without a gap (MPI_Win_allocate_shared's default).
 // What can't be mapped, because two stores would share a page, is staged.
-std::vector<Placement> place(std::span<const Request> requests, std::span<const Opened> opened, std::uint64_t page,
+std::vector<Placement> place(std::span<const Request> requests, std::span<const StoreFacts> opened, std::uint64_t page,
                              bool contiguous);
 
 // The hints of one rank as they were settled: its share as a number, the engine its bytes got, the file's name without

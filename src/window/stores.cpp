@@ -31,7 +31,7 @@ namespace {
 
 // Of the ranks that opened one store, its leader (the lowest) undoes, whichever of them created the file: the others
 // hold no locks, so only its attempt can tell whether another window lies there.
-bool answers_for_creation(int rank, std::span<const Opened> opened) {
+bool answers_for_creation(int rank, std::span<const StoreFacts> opened) {
   bool created = false;
   for (int other = 0; other < static_cast<int>(opened.size()); ++other) {
     if (!opened[other].open || opened[other].store() != opened[rank].store()) continue;
@@ -46,7 +46,7 @@ bool answers_for_creation(int rank, std::span<const Opened> opened) {
 Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> requests, const WindowHints& hints,
                             const NameFields& fields) {
   Stores stores;
-  Opened mine;
+  StoreFacts mine;
   Status status;
   if (needs_store(requests[own.rank])) {
     auto claim = open_store(hints, fields);
@@ -65,7 +65,7 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
   auto opened = mpi::gather_records(own, mine);
   if (!opened.ok()) return opened.status();
   stores.opened_ = std::move(opened).value();
-  const auto failed = [](const Opened& store) { return store.cause != Cause::ok; };
+  const auto failed = [](const StoreFacts& store) { return store.cause != Cause::ok; };
   // As long as nothing is proven, the lowest rank of each node undoes what that node's ranks have done.
   const auto doubtful = seen_from_several_nodes(stores.opened_, own.node_of);
   for (int rank = 0; rank < own.size; ++rank)
@@ -75,7 +75,7 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
   if (stores.mine_) stores.mine_->answer_for_creation(answers_for_creation(own.rank, stores.opened_));
   if (!status.ok()) return status;
   std::vector<int> lengths;
-  for (const Opened& store : stores.opened_) lengths.push_back(store.path_length);
+  for (const StoreFacts& store : stores.opened_) lengths.push_back(store.path_length);
   auto paths = mpi::gather_on_node(own, stores.mine_ ? stores.mine_->file()->path() : "", lengths);
   if (!paths.ok()) return paths.status();
   stores.paths_ = std::move(paths).value();
@@ -95,7 +95,7 @@ Status Stores::tell_apart(const mpi::OwnComm& own, const std::vector<bool>& doub
   if (status = mpi::agree(own.comm, status); !status.ok()) return status;
   for (int rank = 0; rank < own.size; ++rank)
     if (doubtful[rank]) opened_[rank].proven = places.value()[rank].store + 1;
-  const auto same = [&](const Opened& store) { return store.open && store.store() == opened_[own.rank].store(); };
+  const auto same = [&](const StoreFacts& store) { return store.open && store.store() == opened_[own.rank].store(); };
   const bool first = std::ranges::find_if(opened_, same) - opened_.begin() == own.rank;
   if (doubtful[own.rank] && division.value().place.unproven && first)
     log(LogLevel::warn, mine_->file()->path() +

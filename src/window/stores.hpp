@@ -21,7 +21,7 @@ class Stores {
   static Result<Stores> open(const mpi::OwnComm& own, std::span<const Request> requests, const WindowHints& hints,
                              const NameFields& fields);
 
-  const std::vector<Opened>& opened() const { return opened_; }
+  const std::vector<StoreFacts>& opened() const { return opened_; }
   // Of a rank on this node.
   const std::string& path_of(int rank) const { return paths_.at(rank); }
   const storage::StoreIdentity& identity_of(int rank) const { return opened_[static_cast<std::size_t>(rank)].identity; }
@@ -39,7 +39,7 @@ class Stores {
   Status tell_apart(const mpi::OwnComm& own, const std::vector<bool>& doubtful);
 
   std::optional<storage::Claim> mine_;
-  std::vector<Opened> opened_;
+  std::vector<StoreFacts> opened_;
   std::map<int, std::string> paths_;  // of the ranks on this node
 };
 

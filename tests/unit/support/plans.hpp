@@ -5,8 +5,8 @@
 
 namespace sill::test {
 
-using window::Opened;
 using window::Request;
+using window::StoreFacts;
 
 // A rank that puts `share` of `size` bytes on storage.
 inline Request request_of(std::uint64_t size, double share = 1.0, std::uint64_t offset = 0) {
@@ -18,8 +18,8 @@ inline Request request_of(std::uint64_t size, double share = 1.0, std::uint64_t 
 }
 
 // A rank's store: the number stands for a file. Machine 0: on a file system that machines share.
-inline Opened store(std::uint64_t number, std::uint64_t machine = 1) {
-  Opened opened;
+inline StoreFacts store(std::uint64_t number, std::uint64_t machine = 1) {
+  StoreFacts opened;
   opened.open = true;
   opened.identity = {.machine = machine, .device = 1, .inode = number};
   return opened;

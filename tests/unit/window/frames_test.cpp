@@ -28,9 +28,9 @@ constexpr std::uint64_t long_one = storage::long_mapping;
 
 // All ranks on one file for each, or all on the same.
 std::vector<Placement> placed(const std::vector<Request>& requests, bool one_file = false) {
-  std::vector<Opened> opened;
+  std::vector<StoreFacts> opened;
   for (std::size_t rank = 0; rank < requests.size(); ++rank)
-    opened.push_back(needs_store(requests[rank]) ? store(one_file ? 0 : rank) : Opened());
+    opened.push_back(needs_store(requests[rank]) ? store(one_file ? 0 : rank) : StoreFacts());
   return place(requests, opened, page, requests[0].contiguous);
 }
 

@@ -26,7 +26,7 @@ Placement place_one(const Request& request) {
 }
 
 TEST(Place, AWindowInMemoryHasNoStorage) {
-  const auto placements = place(std::vector{request_of(5000, 0.0)}, std::vector{Opened()}, page, false);
+  const auto placements = place(std::vector{request_of(5000, 0.0)}, std::vector{StoreFacts()}, page, false);
   EXPECT_EQ(placements[0].size, 5000u);
   EXPECT_EQ(placements[0].leader, -1);
   EXPECT_EQ(placements[0].storage_length, 0u);
@@ -100,7 +100,7 @@ TEST(Place, TheStagedEngineMapsNothing) {
 TEST(Place, RanksOfOneFileLieOneAfterAnother) {
   const std::vector requests = {request_of(1000, 1.0, 50), request_of(0, 1.0, 50), request_of(4, 1.0, 50),
                                 request_of(5000, 1.0, 50)};
-  const std::vector opened = {store(7), Opened(), store(7), store(7)};
+  const std::vector opened = {store(7), StoreFacts(), store(7), store(7)};
   const auto placements = place(requests, opened, page, false);
   EXPECT_EQ(placements[0].file_offset, 50u);
   EXPECT_EQ(placements[2].file_offset, 1050u);
@@ -177,13 +177,13 @@ class RandomPlans : public testing::TestWithParam<bool> {
       request.layout = layout;
       request.order = order;
       requests_.push_back(request);
-      opened_.push_back(needs_store(request) ? store(below(files)) : Opened());
+      opened_.push_back(needs_store(request) ? store(below(files)) : StoreFacts());
     }
   }
 
   std::mt19937 random_{7};
   std::vector<Request> requests_;
-  std::vector<Opened> opened_;
+  std::vector<StoreFacts> opened_;
 };
 
 // The storage part is the share asked for, up to a page, at one end of the segment.
@@ -285,7 +285,8 @@ Placement placed(std::uint64_t offset, std::uint64_t length, bool staged, int le
 }
 
 TEST(SeenFromSeveralNodes, AreStoresThatMachinesMayShare) {
-  const std::vector opened = {store(1, 0), store(2, 0), store(1, 0), Opened{}, store(3, 7), store(3, 7), store(2, 0)};
+  const std::vector opened = {store(1, 0), store(2, 0), store(1, 0), StoreFacts{},
+                              store(3, 7), store(3, 7), store(2, 0)};
   const std::vector node_of = {0, 0, 2, 2, 0, 2, 0};
   const std::vector expected = {true, false, true, false, false, false, false};
   EXPECT_EQ(seen_from_several_nodes(opened, node_of), expected);
@@ -331,7 +332,7 @@ TEST(Plan, OfAHundredThousandRanksTakesNoSecond) {
   constexpr std::size_t ranks = 100'000;
   for (const std::size_t ranks_of_a_store : {std::size_t{1}, std::size_t{64}, ranks}) {
     std::vector<Request> requests(ranks, request_of(1 << 20, 0.5));
-    std::vector<Opened> opened;
+    std::vector<StoreFacts> opened;
     for (std::size_t rank = 0; rank < ranks; ++rank) opened.push_back(store(rank / ranks_of_a_store));
     const double begin = seconds_used();
     ASSERT_TRUE(check_agreement(requests).ok());
