@@ -1,22 +1,13 @@
-/* Begin, windows' infos, failures, small helpers. */
-#include <sched.h>
+/* Begin, windows' infos, small helpers. */
 #include <sill/sill.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "internal.h"
 
 /* Without Sill there is no such function. */
 #pragma weak sill_error_string
-
-enum { path_room = 4200 };
-static const double together_seconds = 0.5; /* in which ranks that fail in the same call all come to say so */
-
-struct app_run app_run = {
-    .comm = MPI_COMM_NULL, .ranks = 1, .window = "memory", .store = ".", .factor = "0.5", .verify = true};
 
 int app_rank(void) { return app_run.rank; }
 int app_ranks(void) { return app_run.ranks; }
@@ -80,7 +71,7 @@ static void set(MPI_Info info, const char* key, const char* value) { APP_TRY(MPI
 static void append_plain(char* to, const char* text) {
   size_t at = strlen(to);
   for (; *text != '\0'; ++text) {
-    if (at + 3 > path_room) app_fail("%s: the path is too long", app_run.store);
+    if (at + 3 > APP_PATH_ROOM) app_fail("%s: the path is too long", app_run.store);
     if (*text == '%') to[at++] = '%';
     to[at++] = *text;
   }
@@ -106,7 +97,7 @@ static MPI_Info make_info(const char* filename) {
 }
 
 MPI_Info app_window_info(const char* name) {
-  char filename[path_room] = "";
+  char filename[APP_PATH_ROOM] = "";
   append_plain(filename, app_run.store);
   size_t length = strlen(filename);
   const char* rank = strchr(name, '%') == NULL ? ".%r" : "";
@@ -117,68 +108,9 @@ MPI_Info app_window_info(const char* name) {
 }
 
 MPI_Info app_file_info(const char* path) {
-  char filename[path_room] = "";
+  char filename[APP_PATH_ROOM] = "";
   append_plain(filename, path);
   return make_info(filename);
-}
-
-/* --- failures --- */
-
-/* Whether all ranks have come here in a moment. Whoever is last to fail could also wait in a collective for ever. */
-static bool all_fail_together(void) {
-  if (app_run.comm == MPI_COMM_NULL) return false;
-  MPI_Request request = MPI_REQUEST_NULL;
-  if (MPI_Ibarrier(app_run.comm, &request) != MPI_SUCCESS) return false;
-  int all = 0;
-  for (double start = MPI_Wtime(); all == 0 && MPI_Wtime() - start < together_seconds;) {
-    if (MPI_Test(&request, &all, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-    sched_yield();
-  }
-  return all != 0;
-}
-
-/* Wait until the launcher has read what was said: it drops what an abort finds in its pipes. */
-static void wait_for_reader(void) {
-  int unread = 1;
-  fflush(NULL);
-  for (double start = MPI_Wtime(); unread > 0 && MPI_Wtime() - start < together_seconds; sched_yield())
-    if (ioctl(STDERR_FILENO, FIONREAD, &unread) != 0) return; /* no pipe */
-}
-
-void app_fail(const char* format, ...) {
-  char text[path_room + 512];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  app_progress_end();
-  const char* name = app_run.app != NULL ? app_run.app->name : "sill-app";
-  if (!all_fail_together()) {
-    fprintf(stderr, "%s: rank %d: %s\n", name, app_run.rank, text);
-    wait_for_reader();
-  } else {
-    if (app_run.rank == 0) fprintf(stderr, "%s: %s\n", name, text);
-    wait_for_reader();
-    MPI_Barrier(app_run.comm); /* or another's abort ends rank 0 before it has spoken */
-  }
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  abort();
-}
-
-void app_check(int mpi_code, const char* call) {
-  if (mpi_code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING] = "unknown error";
-  int length = 0;
-  MPI_Error_string(mpi_code, text, &length);
-  app_fail("%s: %s", call, text);
-}
-
-void* app_allocate(size_t bytes) { return app_grow(NULL, bytes); }
-
-void* app_grow(void* old, size_t bytes) {
-  void* memory = realloc(old, bytes > 0 ? bytes : 1);
-  if (memory == NULL) app_fail("no memory for %zu bytes", bytes);
-  return memory;
 }
 
 /* --- small helpers --- */

@@ -1,4 +1,4 @@
-/* What the files of apps/common share. */
+/* What run.c, options.c, app.c and report.c share. Each calls those before it alone. */
 #ifndef SILL_APP_INTERNAL_H
 #define SILL_APP_INTERNAL_H
 
@@ -6,7 +6,7 @@
 
 #include "app.h"
 
-enum { APP_MAX_HINTS = 32 };
+enum { APP_MAX_HINTS = 32, APP_PATH_ROOM = 4200 };
 
 struct app_run {
   const struct app* app;
@@ -25,6 +25,9 @@ struct app_run {
 
 extern struct app_run app_run;
 
+/* "12.3 GB/s" for a person; in a static text. Local. */
+const char* app_readable(double value, const char* unit);
+
 /* Read the command line into app_run and the app's options. NULL, or what is wrong, in a static text. Local. */
 const char* app_parse(const struct app* app, int argc, char** argv);
 
@@ -36,8 +39,5 @@ void app_print_parameters(FILE* file);
 
 /* Write a JSON string. Local. */
 void app_print_string(FILE* file, const char* text);
-
-/* "12.3 GB/s" for a person; in a static text. Local. */
-const char* app_readable(double value, const char* unit);
 
 #endif

@@ -90,7 +90,7 @@ static const char* read_hint(const char* text) {
 static bool is_among(const char* text, const char* choices) {
   size_t length = strlen(text);
   for (const char* at = choices; at != NULL; at = strchr(at, '|'), at += at != NULL)
-    if (strncmp(at, text, length) == 0 && (at[length] == '|' || at[length] == '\0')) return true;
+    if (strcspn(at, "|") == length && strncmp(at, text, length) == 0) return true;
   return false;
 }
 
@@ -154,10 +154,8 @@ static const char* take(const struct app* app, int argc, char** argv, int* at) {
 
 /* Values that depend on each other or come from a list. */
 static const char* check_shared(const struct app* app) {
-  static const char* const windows[] = {"memory", "storage", "combined"};
-  bool known = false;
-  for (size_t i = 0; i < sizeof windows / sizeof windows[0]; ++i) known |= strcmp(app_run.window, windows[i]) == 0;
-  if (!known) return wrong("--window %s: not memory, storage or combined", app_run.window);
+  if (!is_among(app_run.window, "memory|storage|combined"))
+    return wrong("--window %s: not memory, storage or combined", app_run.window);
   double factor = 0;
   if (strcmp(app_run.factor, "auto") != 0 && (read_real("factor", app_run.factor, &factor) != NULL || factor > 1))
     return wrong("--factor %s: not a number from 0 to 1, nor auto", app_run.factor);
@@ -225,6 +223,21 @@ void app_print_help(const struct app* app) {
 }
 
 /* --- JSON --- */
+
+void app_print_string(FILE* file, const char* text) {
+  fputc('"', file);
+  for (; *text != '\0'; ++text) {
+    unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\') {
+      fprintf(file, "\\%c", c);
+    } else if (c < ' ') {
+      fprintf(file, "\\u%04x", c);
+    } else {
+      fputc(c, file);
+    }
+  }
+  fputc('"', file);
+}
 
 static void print_parameter(FILE* file, const struct app_option* option) {
   app_print_string(file, option->name);

@@ -1,4 +1,4 @@
-/* Progress, results, the JSON of a run. */
+/* Results, the JSON of a run. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "internal.h"
 
@@ -28,60 +27,8 @@ static struct {
   size_t result_count;
   struct note* notes;
   size_t note_count;
-  char backing[4200];
+  char backing[APP_PATH_ROOM];
 } report;
-
-static struct {
-  char what[64];
-  double begin, shown;
-  bool terminal, line_open;
-} progress;
-
-const char* app_readable(double value, const char* unit) {
-  static char text[96];
-  static const char* const prefixes[] = {"", "k", "M", "G", "T"};
-  size_t step = 0, length = strlen(unit);
-  bool is_rate = length > 2 && strcmp(unit + length - 2, "/s") == 0;
-  while ((is_rate || strcmp(unit, "B") == 0) && step < 4 && fabs(value) >= 1000) {
-    value /= 1000;
-    ++step;
-  }
-  const char* shown = strcmp(unit, "1") == 0 ? "" : strcmp(unit, "1/s") == 0 ? "/s" : unit;
-  const char* blank = step > 0 && is_rate && strcmp(unit, "B/s") != 0 && shown == unit ? " " : ""; /* M keys/s */
-  snprintf(text, sizeof text, "%.4g %s%s%s", value, prefixes[step], blank, shown);
-  return text;
-}
-
-/* --- progress --- */
-
-void app_progress(const char* what, uint64_t done, uint64_t total, const char* unit) {
-  if (app_run.rank != 0 || app_run.quiet) return;
-  double now = MPI_Wtime();
-  if (strcmp(progress.what, what) != 0) {
-    app_progress_end();
-    snprintf(progress.what, sizeof progress.what, "%s", what);
-    progress.begin = now;
-    progress.terminal = isatty(STDERR_FILENO) != 0;
-    progress.shown = progress.terminal ? 0 : now;
-  }
-  if (now - progress.shown < (progress.terminal ? 0.1 : 5.0)) return;
-  progress.shown = now;
-  double seconds = now - progress.begin, rate = seconds > 0 ? (double)done / seconds : 0;
-  char per_second[32];
-  snprintf(per_second, sizeof per_second, "%s/s", unit);
-  fprintf(stderr, "%s  %s: %.0f %%  %s", progress.terminal ? "\r\033[K" : "", what,
-          total > 0 ? 100.0 * (double)done / (double)total : 100.0, app_readable(rate, per_second));
-  if (rate > 0 && total >= done) fprintf(stderr, "  %.0f s left", (double)(total - done) / rate);
-  if (!progress.terminal) fputc('\n', stderr);
-  progress.line_open = progress.terminal;
-  fflush(stderr);
-}
-
-void app_progress_end(void) {
-  if (progress.line_open) fputc('\n', stderr);
-  progress.line_open = false;
-  progress.what[0] = '\0';
-}
 
 /* --- collecting --- */
 
@@ -154,21 +101,6 @@ static void print_table(FILE* file, bool right) {
   for (size_t i = 0; i < report.note_count; ++i)
     fprintf(file, "  %s: %s\n", report.notes[i].key, report.notes[i].value);
   fprintf(file, "  data: %s\n", !app_run.verify ? "not checked" : right ? "checked, right" : "WRONG");
-}
-
-void app_print_string(FILE* file, const char* text) {
-  fputc('"', file);
-  for (; *text != '\0'; ++text) {
-    unsigned char c = (unsigned char)*text;
-    if (c == '"' || c == '\\') {
-      fprintf(file, "\\%c", c);
-    } else if (c < ' ') {
-      fprintf(file, "\\u%04x", c);
-    } else {
-      fputc(c, file);
-    }
-  }
-  fputc('"', file);
 }
 
 /* {"kernel": "SEQ", "op": "put"} of "kernel=SEQ op=put". */

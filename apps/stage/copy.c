@@ -12,12 +12,6 @@
 static const uint64_t batch_bytes = 64 << 20; /* copied between two notes in the journal */
 enum { progress_tag = 1 };
 
-int copy_rank(const struct copy* copy) {
-  int rank = 0;
-  APP_TRY(MPI_Comm_rank(copy->comm, &rank));
-  return rank;
-}
-
 /* --- progress: rank 0 shows what all have done --- */
 
 static struct {
@@ -67,7 +61,7 @@ static void end_progress(void) {
 static void own_units(const struct copy* copy, uint64_t* first, uint64_t* end) {
   int ranks = 0;
   APP_TRY(MPI_Comm_size(copy->comm, &ranks));
-  uint64_t units = near_units(&copy->format), rank = (uint64_t)copy_rank(copy);
+  uint64_t units = near_units(&copy->format), rank = (uint64_t)copy->rank;
   *first = units * rank / (uint64_t)ranks;
   *end = units * (rank + 1) / (uint64_t)ranks;
 }

@@ -47,7 +47,7 @@ void journal_open(struct copy* copy, bool fresh, uint64_t inode) {
     app_fail("%s: the path is too long", copy->near);
   journal->fd = open(journal->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (journal->fd < 0) app_fail("%s: %s", journal->path, strerror(errno));
-  if (copy_rank(copy) == 0) begin(copy, fresh, &head);
+  if (copy->rank == 0) begin(copy, fresh, &head);
   APP_TRY(MPI_Barrier(copy->comm));
 }
 
@@ -66,5 +66,5 @@ void journal_write(const struct copy* copy, uint64_t first, uint64_t count, cons
 void journal_close(struct copy* copy) {
   if (close(copy->journal.fd) != 0) app_fail("%s: %s", copy->journal.path, strerror(errno));
   APP_TRY(MPI_Barrier(copy->comm));
-  if (copy_rank(copy) == 0 && unlink(copy->journal.path) != 0) app_fail("%s: %s", copy->journal.path, strerror(errno));
+  if (copy->rank == 0 && unlink(copy->journal.path) != 0) app_fail("%s: %s", copy->journal.path, strerror(errno));
 }

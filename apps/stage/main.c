@@ -93,6 +93,7 @@ static void begin(struct copy* copy, bool out) {
   const char* parent = dirname(folder);
   copy->comm = app_neighborhood(MPI_COMM_WORLD, parent, options.split);
   if (copy->comm == MPI_COMM_NULL) app_fail("--near %s: this rank has no folder %s", copy->near, parent);
+  APP_TRY(MPI_Comm_rank(copy->comm, &copy->rank));
 }
 
 /* Make the target where it isn't; 1 if it is new. By one rank. */
@@ -121,7 +122,7 @@ static void prepare_out(struct copy* copy) {
   name(copy->source, "%s", copy->near);
   copy->source_fd = open_file(copy->source, O_RDONLY);
   near_read_header(&copy->format, copy->source_fd, copy->source);
-  near_check_set(&copy->format, copy_rank(copy) == 0, copy->source);
+  near_check_set(&copy->format, copy->rank == 0, copy->source);
   name(copy->target, "%s.%016" PRIx64 ".part", copy->canonical, copy->format.set);
   open_both(copy, MPI_COMM_WORLD, copy->format.total * near_record_bytes(&copy->format));
 }
@@ -186,7 +187,7 @@ static void complete_header(struct copy* copy) {
 static void finish(struct copy* copy, bool right) {
   int all_right = right ? 1 : 0;
   APP_TRY(MPI_Allreduce(MPI_IN_PLACE, &all_right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
-  bool leads = copy->out ? app_rank() == 0 : copy_rank(copy) == 0;
+  bool leads = copy->out ? app_rank() == 0 : copy->rank == 0;
   if (all_right != 0 && leads) {
     if (!copy->out) complete_header(copy);
     if (rename(copy->target, copy->out ? copy->canonical : copy->near) != 0)

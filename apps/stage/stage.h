@@ -17,6 +17,7 @@ struct journal {
 /* One neighborhood's part of the work. */
 struct copy {
   MPI_Comm comm; /* the neighborhood */
+  int rank;      /* in it */
   bool out;      /* from the neighborhood's file to the canonical one, or back */
   struct near_file format;
   char near[path_room], canonical[path_room]; /* final names */
@@ -46,8 +47,5 @@ uint64_t copy_units(struct copy* copy);
 /* Read the target again, from the device if the kernel can forget, and compare with the checksums. Collective over
  * MPI_COMM_WORLD. */
 bool copy_right(struct copy* copy);
-
-/* This rank in the neighborhood. Local. */
-int copy_rank(const struct copy* copy);
 
 #endif

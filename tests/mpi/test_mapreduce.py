@@ -316,6 +316,7 @@ WRONG = [
     (["/nonexistent/text"], 1, "/nonexistent/text"),
     (["--task-size", "1x"], 2, "--task-size 1x"),
     (["--engine", "3s"], 2, "--engine 3s"),
+    (["--engine", "1s|2s"], 2, "--engine 1s|2s"),
     (["--nonsense"], 2, "--nonsense: unknown option"),
 ]
 

@@ -1,8 +1,10 @@
-"""Arrows between the folders of src/ point downward only, and what lies under the MPI side knows no MPI."""
+"""Arrows between the folders of src/ point downward only, and what lies under the MPI side knows no MPI; no two C files
+of a mini-app need each other."""
 
 from __future__ import annotations
 
 import re
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,9 @@ WITHOUT_MPI = {"base", "storage"}
 ROOMS_BELOW = {"base", "storage", "mpi", "topology", "window"}
 WORDS_OF_FRONTS = re.compile(r"coarray|libcaf|pcaf|\bdart|mpi_file", re.IGNORECASE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+# What others can name of a C file as clang-format leaves it: a function or a variable that isn't static.
+DEFINED = re.compile(r"^(?!static |extern |typedef |#)\w[\w *]*?\b(\w+)(?:\([^;{}]*\)| = |;|\[)", re.MULTILINE)
+COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
 pytestmark = pytest.mark.quick
 
@@ -93,3 +98,33 @@ def test_a_wrong_include_is_seen(tmp_path: Path, folder: str, line: str, reason:
     (tmp_path / folder / "file.cpp").write_text(f"// text\n{line}\n")
     [wrong] = wrong_includes(tmp_path)
     assert reason in wrong
+
+
+def cycle(folder: Path) -> list[str]:
+    """C files of a folder that need each other, as names from one to the next and back to the first; [] if none do."""
+    files = {file.name: COMMENT_OR_TEXT.sub("", file.read_text()) for file in folder.glob("*.c")}
+    home = {name: file for file, text in files.items() for name in DEFINED.findall(text)}
+    words = {file: set(re.findall(r"(?<![.\w])(?<!->)\w+", text)) for file, text in files.items()}
+    needs = {file: {home[word] for word in words[file] & home.keys()} - {file} for file in files}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_two_files_of_an_app_need_each_other() -> None:
+    folders = {file.parent for file in (ROOT / "apps").rglob("*.c")}
+    assert {"common", "stage"} <= {folder.name for folder in folders}
+    assert {folder.name: found for folder in folders if (found := cycle(folder))} == {}
+
+
+@pytest.mark.parametrize(
+    "second", ["int two(void) {\n  return one(1);\n}", "int two = 2;\nstatic void f(void) { one(two); }"]
+)
+def test_two_files_that_need_each_other_are_seen(tmp_path: Path, second: str) -> None:
+    (tmp_path / "a.c").write_text("int one(int of) {\n  return of + two;\n}\n")
+    (tmp_path / "b.c").write_text("/* one */ int main(void) { return one(0); }\n")
+    assert cycle(tmp_path) == []
+    (tmp_path / "c.c").write_text(f"{second}\n")
+    assert {"a.c", "c.c"} == set(cycle(tmp_path))
