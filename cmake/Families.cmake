@@ -1,4 +1,4 @@
-# Which MPIs are on this machine, and which binary families they make. python/sill/mpis.py knows how to find them;
+# Which MPIs are on this machine, and which binary families they make. python/sill/mpi/mpis.py knows how to find them;
 # `mpis.py --cmake` prints, for each family, the folder of its mpi.h, and for each MPI its compiler wrapper.
 #   SILL_FAMILIES                 of: mpiabi mpich ompi
 #   SILL_DEFAULT_FAMILY           that of the mpicc on $PATH, else the first
@@ -12,7 +12,7 @@ if(SILL_WHEEL)
   include(cmake/WheelMpis.cmake)
 endif()
 execute_process(
-  COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/sill/mpis.py --cmake ${SILL_MPI_ROOTS}
+  COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/sill/mpi/mpis.py --cmake ${SILL_MPI_ROOTS}
   OUTPUT_FILE ${PROJECT_BINARY_DIR}/mpis.cmake
   COMMAND_ERROR_IS_FATAL ANY)
 include(${PROJECT_BINARY_DIR}/mpis.cmake)

@@ -18,7 +18,7 @@ function(sill_fetch_mpi package version)
 endfunction()
 
 execute_process(
-  COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/sill/mpis.py --cmake ${SILL_MPI_ROOTS}
+  COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/sill/mpi/mpis.py --cmake ${SILL_MPI_ROOTS}
   OUTPUT_FILE ${PROJECT_BINARY_DIR}/mpis-here.cmake
   COMMAND_ERROR_IS_FATAL ANY)
 include(${PROJECT_BINARY_DIR}/mpis-here.cmake)

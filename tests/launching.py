@@ -21,7 +21,7 @@ BUILD = Path(os.environ.get("SILL_BUILD", ROOT / "build")).absolute()
 sys.path.insert(0, str(ROOT / "python"))
 
 from nodes import Nodes  # noqa: E402
-from sill import mpis  # noqa: E402
+from sill.mpi import mpis  # noqa: E402
 
 TIMEOUT_S = 120
 SKIPPED = 77

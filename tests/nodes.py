@@ -15,7 +15,7 @@ from pathlib import Path
 
 import disks
 import pytest
-from sill import mpis
+from sill.mpi import mpis
 
 SCRIPT = Path(__file__).with_name("nodes.sh")
 PATIENCE_S = 120  # for a machine that is busy

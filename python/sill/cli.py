@@ -15,9 +15,10 @@ from typing import Optional
 import typer
 from rich.text import Text
 
-from . import __version__, doctor, hint_table, launchers, model_cli, run, sidecar, stage, topo, topology
+from . import __version__, doctor, hint_table, model_cli, run, sidecar, stage, topo, topology
 from .bench.cli import app as bench
 from .errors import SillError, reason
+from .mpi import launchers
 from .terminal import Output, OutputError, open_closed_streams, plain_table, print_table
 from .text import ago, ranges, size
 

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cachestat, launchers, libraries, mpis, native, stores, topology
+from . import cachestat, native, stores, topology
 from .errors import SillError
+from .mpi import builds, launchers, mpis
 from .text import size
 
 OK, WARN, BAD = "ok", "warn", "bad"
@@ -78,7 +79,7 @@ def _mpis(known: list[mpis.Mpi]) -> Iterator[Finding]:
 
 
 def _libraries(known: list[mpis.Mpi]) -> Iterator[Finding]:
-    found = libraries.installed()
+    found = builds.libraries()
     for family in mpis.FAMILIES:
         users = [mpi.title for mpi in known if mpi.family == family]
         if family in found:

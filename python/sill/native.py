@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from . import libraries
 from .errors import SillError
+from .mpi import builds
 
 _MEDIA = (None, "memory", "solid state", "rotational")
 _ANSWERS = {0: False, 1: True}
@@ -97,8 +97,8 @@ def error_text(library: ctypes.CDLL) -> str:
 def _any_library(function: str) -> ctypes.CDLL:
     """A library of any family that has this function, which needs no MPI; Open MPI's last, for it brings an MPI library
     with it."""
-    found = libraries.installed()
-    return _load(libraries.library(next((f for f in ("mpich", "mpiabi", "ompi") if f in found), "mpich")), function)
+    found = builds.libraries()
+    return _load(builds.library(next((f for f in ("mpich", "mpiabi", "ompi") if f in found), "mpich")), function)
 
 
 @cache

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from . import launchers, libraries, mpi4py_wheel, mpis, native, programs
+from . import native
 from .errors import SillError
+from .mpi import builds, launchers, mpis, programs
 from .signals import unwound_by_signals
 
 _GRACE_S = 10  # for a launcher that is told to end
@@ -45,7 +46,7 @@ def command(
     _check_rule(settings.get("SILL_WINDOWS", ""), windows, store)
     if target.python:
         first = launchers.mpi_of(launcher[0] if launcher else launchers.on_path() or "mpiexec", known)
-        settings.update(mpi4py_wheel.settings(target.python, family, [*([first] if first else []), *known]))
+        settings.update(programs.mpi4py_settings(target.python, family, [*([first] if first else []), *known]))
         settings["LD_PRELOAD"] += _libmpi_behind(family, target.library or settings.get("MPI4PY_LIBMPI"))
     # A name found on $PATH stays a name: other nodes may have it elsewhere.
     name = program[0] if shutil.which(program[0]) else start.path
@@ -104,13 +105,13 @@ def preload_library(program: str | None = None) -> Path:
     known = mpis.find()
     if program is not None:
         target = programs.behind(programs.find(program), ())
-        return libraries.library(_family(target, [], known, direct=True), _front(target, os.environ))
+        return builds.library(_family(target, [], known, direct=True), _front(target, os.environ))
     family = launchers.family_of_surroundings(os.environ)
     if family is None and (launcher := launchers.on_path()):
         family = launchers.family_of(launcher, known)
     if family is None:
         raise SillError("no launcher on $PATH tells the MPI family: name your program, sill preload PROGRAM")
-    return libraries.library(family)
+    return builds.library(family)
 
 
 def program_environment(
@@ -121,7 +122,7 @@ def program_environment(
     rule = _rule(windows, store)
     if rule:
         settings["SILL_WINDOWS"] = rule
-    settings["LD_PRELOAD"] = _preload(libraries.library(family, front), surroundings.get("LD_PRELOAD", ""))
+    settings["LD_PRELOAD"] = _preload(builds.library(family, front), surroundings.get("LD_PRELOAD", ""))
     return settings
 
 
@@ -143,8 +144,8 @@ def _family(target: programs.Program, launcher: list[str], known: list[mpis.Mpi]
         return family
     name = launcher[0] if launcher else launchers.on_path()
     family = launchers.family_of(name, known) if name else None
-    if family is None and len(installed := libraries.installed()) == 1:
-        family = next(iter(installed))
+    if family is None and len(there := builds.libraries()) == 1:
+        family = next(iter(there))
     if family is None:
         raise SillError(
             f"{target.path}: neither the program nor a launcher tells the MPI family; name the MPI's own mpiexec "

@@ -8,8 +8,8 @@ from typing import Optional
 import typer
 
 from . import run
-from .bench import places
 from .errors import SillError
+from .mpi import builds
 
 PROGRAM = "sill-stage"
 _Near = typer.Argument(..., metavar="NEAR", help="The neighborhood's file on its store; %h: host, %r: rank, %%: %.")
@@ -88,7 +88,7 @@ def command(
     direction: str, near: str, file: str, ranks: Optional[int], mpiexec: Optional[str], options: list[str]
 ) -> list[str]:
     """The command line that starts sill-stage under the launcher's MPI, else the preferred one."""
-    target = places.preferred(places.targets([], None, mpiexec, [PROGRAM]))
+    target = builds.preferred(builds.targets([], None, mpiexec, [PROGRAM]))
     program = target.program(PROGRAM)
     if program is None:
         raise SillError(f"no {PROGRAM} for {target.mpi}: run make, or install Sill's apps")

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from . import launchers, libraries, mpis, run, topo_view
+from . import run, topo_view
 from .errors import SillError
+from .mpi import builds, launchers, mpis
 from .terminal import print_table
 from .topology import Topology
 
@@ -25,7 +26,7 @@ def ranks_command(options: Sequence[str], ranks: int | None, mpiexec: str | None
         words = [_usual_launcher(known)]
     mpi = launchers.mpi_of(words[0], known) if words else launchers.mpi_above(known)
     family = mpi.family if mpi else _family_of(words)
-    if mpi and family not in (there := libraries.installed()):
+    if mpi and family not in (there := builds.libraries()):
         # MPICH's launcher serves both of its ABIs.
         same = [m for m in known if m.family in there and m.mpiexec and mpi.mpiexec and _same(m.mpiexec, mpi.mpiexec)]
         mpi, family = (same[0], same[0].family) if same else (mpi, family)
@@ -76,7 +77,7 @@ def _usual_launcher(known: Sequence[mpis.Mpi]) -> str:
 
 def _family_of(words: Sequence[str]) -> str:
     family = launchers.family_of(words[0], []) if words else launchers.family_of_surroundings(os.environ)
-    if family is None and len(there := libraries.installed()) == 1:
+    if family is None and len(there := builds.libraries()) == 1:
         family = next(iter(there))
     if family is None:
         raise SillError("the launcher doesn't tell its MPI's family: name the MPI's own mpiexec with --mpiexec")

@@ -13,7 +13,8 @@ import pytest
 from coarray_support import passed, refused
 from launching import BUILD, ROOT, TIMEOUT_S, is_one_of, program
 from records import sections_of
-from sill import elf, sidecar
+from sill import sidecar
+from sill.mpi import elf
 
 
 @pytest.mark.parametrize("images", [1, 2, 3, 4])

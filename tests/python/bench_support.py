@@ -7,8 +7,9 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from sill.bench import judge, places, results, runner, scenario
+from sill.bench import judge, results, runner, scenario
 from sill.bench.series import Series
+from sill.mpi.builds import Target
 
 # Writes the JSON of a mini-app. Its figures come from its options; what it was started with goes to $FAKE_LOG.
 PROGRAM = r"""#!/usr/bin/env python3
@@ -71,11 +72,11 @@ def executable(path: Path, text: str) -> Path:
     return path
 
 
-def fake_target(folder: Path, libraries: Path, mpi: str = "mpich5") -> places.Target:
+def fake_target(folder: Path, libraries: Path, mpi: str = "mpich5") -> Target:
     """An MPI with one program, `fake`, and a launcher that runs it once."""
     executable(folder / "bin" / mpi / "fake", PROGRAM)
     launcher = executable(folder / "launch", LAUNCHER)
-    return places.Target(mpi, "5.0", "mpich", (str(launcher),), folder / "bin" / mpi, libraries)
+    return Target(mpi, "5.0", "mpich", (str(launcher),), folder / "bin" / mpi, libraries)
 
 
 def load(folder: Path, text: str, **options) -> scenario.Scenario:
@@ -84,7 +85,7 @@ def load(folder: Path, text: str, **options) -> scenario.Scenario:
     return scenario.load(str(path), **options)
 
 
-def measure(s: scenario.Scenario, target: places.Target, folder: Path) -> results.Results:
+def measure(s: scenario.Scenario, target: Target, folder: Path) -> results.Results:
     """Run a scenario, and what `sill bench run` makes of it."""
     store = folder / "store"
     machine = results.describe(store)

@@ -15,7 +15,7 @@ from bench_support import fake_target
 from command_support import MPIS, PROGRAM, ROOT, mpis, run_job
 from launching import surroundings
 from sill import cli
-from sill.bench import places
+from sill.mpi.builds import Target
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +78,7 @@ def mpi_program(compile_c):
 
 
 @pytest.fixture
-def target(tmp_path, stand_ins) -> places.Target:
+def target(tmp_path, stand_ins) -> Target:
     """Where `sill bench` finds fake programs."""
     return fake_target(tmp_path / "build", stand_ins)
 

@@ -14,7 +14,7 @@ from bench_support import LAUNCHER, MEMORY_AND_STORAGE, PROGRAM, executable, loa
 from command_support import BUILD, MPIS, ROOT
 from launching import TIMEOUT_S, Job
 from sill import SillError
-from sill.bench import places, results, runner, scenario, schema, words
+from sill.bench import results, runner, scenario, schema, words
 from sill.bench.model import Text
 
 pytestmark = pytest.mark.quick
@@ -32,7 +32,7 @@ at_least = 0.82
 # --- the scenarios that come with Sill ---
 
 
-@pytest.mark.parametrize("name", places.scenario_files())
+@pytest.mark.parametrize("name", scenario.files())
 def test_each_scenario_is_well_formed_also_when_quick(name):
     whole, quick = scenario.load(name), scenario.load(name, quick=True)
     assert whole.title
@@ -55,7 +55,7 @@ def test_the_scenario_of_the_documentation_is_one(tmp_path):
 
 def test_the_documentation_names_every_scenario():
     text = (ROOT / "docs" / "benchmarks.md").read_text()
-    for name in places.scenario_files():
+    for name in scenario.files():
         assert re.search(rf"`(mapreduce)?{name.replace('mapreduce', '')}`", text), name
 
 
@@ -284,7 +284,7 @@ def test_a_signal_ends_the_job_and_what_it_made(number, tmp_path, harness_enviro
 
 def test_list_names_every_scenario(bench):
     text = bench("list").stdout
-    assert all(f"\n{name} " in text for name in places.scenario_files())
+    assert all(f"\n{name} " in text for name in scenario.files())
 
 
 WRONG = [

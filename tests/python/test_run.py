@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from bench_support import executable
 from command_support import BUILD, EVERY_MPI, MPIS, SAYING_LAUNCHER, launcher, run_job
-from sill import programs, run
+from sill import run
 from sill.errors import SillError
+from sill.mpi import programs
 
 
 def facts(text: str) -> dict[str, str]:

@@ -7,14 +7,14 @@ import shlex
 import pytest
 from command_support import BUILD, MPIS, run_job
 from sill import stage
-from sill.bench import places
+from sill.mpi import builds
 
 MPI = MPIS[0]
 
 
 @pytest.fixture
 def here(monkeypatch) -> None:
-    monkeypatch.setattr(places, "build_folder", lambda: BUILD)
+    monkeypatch.setattr(builds, "build_folder", lambda: BUILD)
 
 
 def test_the_program_of_the_launchers_mpi_is_started(sill, stand_ins, here):
@@ -38,8 +38,8 @@ def test_stage_in_says_how_records_look(sill, stand_ins, here):
 
 
 def test_without_the_program_it_is_said(sill, monkeypatch):
-    monkeypatch.setattr(places, "build_folder", lambda: None)
-    monkeypatch.setattr(places, "installed_program", lambda name: None)
+    monkeypatch.setattr(builds, "build_folder", lambda: None)
+    monkeypatch.setattr(builds, "installed_program", lambda name: None)
     done = sill("stage-out", "n", "f")
     assert done.returncode == 1
     assert "install sill's apps" in done.stderr

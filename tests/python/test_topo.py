@@ -12,7 +12,8 @@ import disks
 import pytest
 from bench_support import executable
 from command_support import BUILD, EVERY_MPI, MPIS, SAYING_LAUNCHER, launcher, run_job
-from sill import launchers, mpis, native, topo_draw, topo_view
+from sill import native, topo_draw, topo_view
+from sill.mpi import launchers, mpis
 from sill.terminal import print_table
 from sill.topology import Cost, Directory, Group, Node, Topology
 
@@ -190,7 +191,8 @@ def test_ranks_are_known_by_what_launchers_leave():
 
 # Below srun, where no compiler wrapper tells of an installation and only one of Sill's libraries is there.
 COMMAND_OF_A_RANK = """
-from sill import launchers, topo
+from sill import topo
+from sill.mpi import launchers
 launchers.known_with = lambda launcher: []
 print(*topo.ranks_command(["/"], None, None), sep="\\n")
 """

@@ -8,8 +8,8 @@ from typing import Optional
 
 import typer
 
-from .. import programs
 from ..errors import SillError
+from ..mpi import builds, programs
 from ..signals import unwound_by_signals
 from ..terminal import plain_table, print_table
 
@@ -26,10 +26,10 @@ _Results = typer.Option(None, "--results", metavar="DIR", help="Where results go
 @app.command("list", epilog="Example: sill bench list")
 def _list() -> None:
     """List the scenarios that come with Sill."""
-    from . import places, scenario
+    from . import scenario
 
     table = plain_table("scenario", "program", "MPIs", ">jobs", ">disk", "what it measures")
-    for name in places.scenario_files():
+    for name in scenario.files():
         s = scenario.load(name)
         jobs = len(s.points) * s.repetitions * sum(not variant.missing for variant in s.variants)
         table.add_row(name, s.program, "all" if s.every_mpi else "one", str(jobs), f"{s.disk >> 20} MiB", s.title)
@@ -67,9 +67,10 @@ def _run(
 
     Exits 1 if something could not be measured.
     """
-    from . import devices, places, runner, scenario
+    from . import devices, runner, scenario
+    from . import results as result_file
 
-    names = list(places.scenario_files()) if names == ["all"] else names
+    names = list(scenario.files()) if names == ["all"] else names
     own = {name: programs.split(text, "--command") for name, text in _pairs(commands, "--command").items()}
     loaded = [
         scenario.load(name, quick, repetitions, _numbers(ranks), own, _pairs(parameters, "--set")) for name in names
@@ -78,15 +79,15 @@ def _run(
     loaded = [runner.without_difference(s) for s in loaded] if null else loaded
     given = _pairs(places_given, "--place")
     _check_places(given, loaded)
-    found = places.targets(mpi or [], build, mpiexec, [s.program for s in loaded if s.program])
-    folder, options = results or places.results_folder(), {"quick": quick, "null": null, "mpiexec": mpiexec}
-    base = (store or places.store_folder(build)).absolute()
+    found = builds.targets(mpi or [], build, mpiexec, [s.program for s in loaded if s.program])
+    folder, options = results or result_file.usual_folder(), {"quick": quick, "null": null, "mpiexec": mpiexec}
+    base = (store or (build or builds.build_folder() or Path()) / "bench-store").absolute()
     bad = False
     with unwound_by_signals():
         for s in loaded:
             # Coarray programs are there for those MPIs only that OpenCoarrays is installed for.
             able = found if mpi else [t for t in found if not s.program or t.program(s.program)] or found
-            chosen = able if s.every_mpi or mpi else [places.preferred(able)]
+            chosen = able if s.every_mpi or mpi else [builds.preferred(able)]
             try:
                 with devices.places(s.places, given, base) as made:
                     own_store = next((Path(place.path) for place in made if place.name == "store"), base)
@@ -126,9 +127,10 @@ def _report(
     output: Optional[Path] = typer.Option(None, "--output", metavar="DIR", help="Where the report goes: DIR itself."),
 ) -> None:
     """Write report.html and a PNG for each scenario from the newest results, ours beside the paper's."""
-    from . import places, report
+    from . import report
+    from . import results as result_file
 
-    folder = folder or places.results_folder()
+    folder = folder or result_file.usual_folder()
     output = output or (folder if folder.is_dir() else folder.parent)
     for path in report.write(folder, output):
         print(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SillError
-from ..mpis import kind_of
+from ..mpi.mpis import kind_of
 from .results import Results, latest
 from .series import Series
 

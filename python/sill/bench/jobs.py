@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SillError
+from ..mpi.builds import Target
 from .limits import Limit
 from .model import Point, Scenario, Variant
-from .places import Target
 from .toml import Table, size
 
 _GRACE_S = 10

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from ..mpis import kind_of
+from ..mpi.mpis import kind_of
 from .model import Comparison, Scenario, Side
 from .series import Labels, Series, Values, without
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..mpis import kind_of
+from ..mpi.mpis import kind_of
 from .toml import Table
 
 AS = ("speed", "time", "value")

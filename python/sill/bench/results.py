@@ -13,11 +13,12 @@ from typing import Any
 
 from .. import __version__, stores
 from ..errors import SillError
-from ..mpis import CHECKOUT, title
+from ..mpi.builds import Target
+from ..mpi.mpis import CHECKOUT, title
 from . import judge, schema
 from .devices import Made
 from .model import Scenario
-from .places import Target
+from .scenario import data
 from .series import Series
 
 FORMAT = 2
@@ -84,6 +85,12 @@ def _commit() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     except FileNotFoundError:
         return ""
+
+
+def usual_folder() -> Path:
+    """Where results go unless told otherwise."""
+    in_checkout = data("") == CHECKOUT / "bench"
+    return CHECKOUT / "bench" / "results" if in_checkout else Path("sill-bench").absolute()
 
 
 def write(results: Results, folder: Path) -> Path:

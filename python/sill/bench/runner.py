@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import SillError
+from ..mpi.builds import Target
 from . import jobs, words
 from .devices import Made
 from .limits import limited
 from .model import Point, Scenario, Variant
-from .places import Target
 
 Say = Callable[[str], None]
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import SillError
+from ..mpi.mpis import CHECKOUT
 from .model import AS, BACKINGS, KINDS, MEANS, Comparison, Figure, Place, Point, Scenario, Side, Text, Variant
-from .places import scenario_files
 from .toml import Reader, Table, merge, read
 
 
@@ -31,9 +31,20 @@ def load(
     return _scenario(path, tables)
 
 
+def data(name: str) -> Path:
+    """The folder of scenarios and result schema, or a file in it: the wheel's, else the checkout's."""
+    packaged = Path(__file__).resolve().parent / "data"
+    return (packaged if packaged.is_dir() else CHECKOUT / "bench") / name
+
+
+def files() -> dict[str, Path]:
+    """The scenarios that come with Sill, by name."""
+    return {path.stem: path for path in sorted(data("").glob("*.toml"))}
+
+
 def find(name: str) -> Path:
     """The file of a scenario."""
-    known = scenario_files()
+    known = files()
     path = known.get(name, Path(name))
     if path.suffix != ".toml" or not path.is_file():
         raise SillError(f"no scenario {name}; choose of {', '.join(known)}, or give the path of a .toml file", 2)

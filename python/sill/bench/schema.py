@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .places import data
+from .scenario import data
 
 _TYPES = {
     "object": dict,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ..errors import SillError
 from . import mpis, programs
-from .errors import SillError
 
 # What launchers leave in the environment of the ranks they start.
 _RANK_VARIABLES = {"ompi": ("OMPI_COMM_WORLD_SIZE",), "mpich": ("PMI_SIZE", "HYDI_CONTROL_FD", "PMI_RANK")}
@@ -54,15 +53,8 @@ def family_of(launcher: str, known: list[mpis.Mpi]) -> str | None:
     if mpi:
         return mpi.family
     path = shutil.which(launcher)
-    if path is None:
-        return None
-    try:
-        result = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    text = (result.stdout + result.stderr).lower()
+    answer = mpis.ask(path, "--version") if path else None
+    text = (answer.stdout + answer.stderr).lower() if answer else ""
     if any(word in text for word in ("open mpi", "openrte", "prrte", "prte")):
         return "ompi"
     if any(word in text for word in ("hydra", "mpich", "intel(r) mpi")):

@@ -7,13 +7,12 @@ import mmap
 import os
 import re
 import struct
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .mpis import SONAMES
+from .mpis import SONAMES, ask
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
@@ -180,14 +179,12 @@ def _fitting(path: str, bits: int) -> Elf | None:
 def _loader_cache() -> dict[str, list[str]]:
     """What `ldconfig -p` lists: library name to paths. Empty where there is no ldconfig (musl)."""
     for ldconfig in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"):
-        try:
-            result = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, timeout=20, check=True)
-        except (OSError, subprocess.SubprocessError):
-            continue
-        cache: dict[str, list[str]] = {}
-        for name, path in re.findall(r"^\s*(\S+) \(.*\) => (.+)$", result.stdout, re.M):
-            cache.setdefault(name, []).append(path)
-        return cache
+        answer = ask(ldconfig, "-p")
+        if answer and answer.returncode == 0:
+            cache: dict[str, list[str]] = {}
+            for name, path in re.findall(r"^\s*(\S+) \(.*\) => (.+)$", answer.stdout, re.M):
+                cache.setdefault(name, []).append(path)
+            return cache
     return {}
 
 

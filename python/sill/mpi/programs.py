@@ -1,4 +1,4 @@
-"""What a program is: its file, its interpreter if it is a script, and the MPI family it uses."""
+"""What a program is: its file, the interpreter of a script, and the MPI family that it, or a Python's mpi4py, uses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,34 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from . import elf, mpi4py_wheel
-from .errors import SillError
+from ..errors import SillError
+from . import elf
+from .mpis import SONAMES, Mpi, ask
 
 # Scripts that name scripts that name scripts: Linux itself stops at four.
 _DEPTH = 4
 _LARGEST_SCRIPT = 1 << 16  # characters of it that are looked at
+
+# mpi4py's names of the ABIs, as in MPI4PY_MPIABI.
+_MPI4PY_FAMILIES = {"mpiabi": "mpiabi", "mpich": "mpich", "impi": "mpich", "openmpi": "ompi"}
+
+_FIND_MPI4PY = """
+import importlib.util, os
+spec = importlib.util.find_spec("mpi4py")
+for folder in spec.submodule_search_locations if spec else ():
+    for name in sorted(os.listdir(folder)):
+        if name.startswith("MPI.") and name.endswith(".so"):
+            print(os.path.join(folder, name))
+"""
+
+
+@dataclass(frozen=True)
+class Mpi4py:
+    """What is known of a Python's mpi4py before it is imported; all empty when there is none."""
+
+    family: str | None = None
+    library: str | None = None
+    wheel: bool = False
 
 
 @dataclass(frozen=True)
@@ -24,7 +46,7 @@ class Program:
     interpreter: str  # the ELF file that runs it; `path` itself unless it is a script
     family: str | None = None
     library: str | None = None  # libmpi, where it was found
-    python: mpi4py_wheel.Mpi4py | None = None  # for Pythons: their mpi4py
+    python: Mpi4py | None = None  # for Pythons: their mpi4py
     coarrays: str | None = None  # "shared" or "static", as elf.coarrays() says
 
 
@@ -61,6 +83,21 @@ def behind(program: Program, arguments: Sequence[str]) -> Program:
         return found[0] if len({one.family for one in found}) == 1 else program
     pythons = [(path, interpreter) for path, interpreter in named if _is_python(interpreter)]
     return _described(*pythons[0], pythons[0][0]) if pythons else program
+
+
+def mpi4py_settings(module: Mpi4py, family: str, mpis: list[Mpi]) -> dict[str, str]:
+    """The variables that make a wheel load the first of `mpis` that is of `family`; none when the user chose."""
+    if not module.wheel or "MPI4PY_LIBMPI" in os.environ or "MPI4PY_MPIABI" in os.environ:
+        return {}
+    fitting = [mpi for mpi in mpis if mpi.family == family]
+    if not fitting:
+        return {}
+    if os.path.basename(fitting[0].library).startswith("libmpich."):
+        raise SillError(
+            f"mpi4py's wheel can't load {fitting[0].library}, it asks for libmpi.so.12: use another MPI's mpiexec, "
+            "or build mpi4py with this one's mpicc"
+        )
+    return {"MPI4PY_LIBMPI": fitting[0].library}
 
 
 def _named(program: Program, arguments: Sequence[str], seen: set[str], depth: int) -> Iterator[tuple[str, str]]:
@@ -111,7 +148,7 @@ def _with_mpi(path: str, interpreter: str) -> Program | None:
 def _described(path: str, interpreter: str, name: str) -> Program:
     family, library = _mpi_of_elf(interpreter, name)
     if family is None and _is_python(interpreter):
-        module = mpi4py_wheel.inspect(interpreter)
+        module = _mpi4py_of(interpreter)
         return Program(path, interpreter, module.family, module.library, module)
     return Program(path, interpreter, family, library, coarrays=elf.coarrays(interpreter) if family else None)
 
@@ -154,3 +191,34 @@ def _mpi_of_elf(path: str, name: str) -> tuple[str | None, str | None]:
     if len(found) > 1:
         raise SillError(f"{name}: needs two MPIs at once ({' and '.join(found)}); rebuild it with one of them")
     return next(iter(found.items()), (None, None))
+
+
+# --- mpi4py ---
+
+
+def _mpi4py_of(python: str) -> Mpi4py:
+    """Look at the modules of a Python's mpi4py, and at the user's choice in MPI4PY_LIBMPI and MPI4PY_MPIABI."""
+    modules = _mpi4py_modules(python)
+    if not modules:
+        return Mpi4py()
+    needed = elf.mpis_needed(modules[0])
+    if len(modules) == 1 and needed:
+        family, library = next(iter(needed.items()))
+        return Mpi4py(family, library)
+    if library := os.environ.get("MPI4PY_LIBMPI"):
+        return Mpi4py(_family_of_library(library), library, wheel=True)
+    choice = os.environ.get("MPI4PY_MPIABI", "").lower().replace("-", "").replace("_", "")
+    return Mpi4py(_MPI4PY_FAMILIES.get(choice), wheel=True)
+
+
+def _mpi4py_modules(python: str) -> list[str]:
+    answer = ask(python, "-c", _FIND_MPI4PY, timeout_s=60)
+    return answer.stdout.split("\n")[:-1] if answer and answer.returncode == 0 else []
+
+
+def _family_of_library(path: str) -> str | None:
+    try:
+        soname = elf.read(path).soname
+    except (OSError, elf.NotElfError) as error:
+        raise SillError(f"MPI4PY_LIBMPI={path}: {error}; correct or unset it") from error
+    return SONAMES.get(soname)

@@ -34,7 +34,7 @@ SONAMES = {
     "libmpi.so.40": "ompi",
 }
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 _IMPLEMENTATIONS = {"mpich": "MPICH", "ompi": "Open MPI", "intel": "Intel MPI", "mpiabi": "MPI ABI"}
 
@@ -115,6 +115,14 @@ def title(name: str, version: str) -> str:
 def _full_name(kind: str, version: str) -> str:
     match = re.match(r"([a-z]+)\d+(abi)?$", kind)
     return f"{match[1]}{version}{match[2] or ''}" if match else kind
+
+
+def ask(*command: str | Path, timeout_s: int = 20) -> subprocess.CompletedProcess | None:
+    """What a program answers; None when it can't be started or doesn't end."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout_s)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
 
 
 def headers(mpis: Iterable[Mpi]) -> dict[str, Mpi]:
@@ -242,13 +250,8 @@ def _launcher_quirks(family: str, version: str) -> dict:
 
 def _show(wrapper: Path) -> list[str]:
     """The command line a wrapper would run; MPICH's and Open MPI's both take -show. Empty when it says nothing."""
-    try:
-        result = subprocess.run(
-            [wrapper, "-show"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return shlex.split(result.stdout) if result.returncode == 0 else []
+    answer = ask(wrapper, "-show")
+    return shlex.split(answer.stdout) if answer and answer.returncode == 0 else []
 
 
 def _has_compiler(wrapper: Path) -> bool:

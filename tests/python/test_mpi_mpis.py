@@ -1,4 +1,4 @@
-"""python/sill/mpis.py: finding MPIs, their families, and the headers to build with."""
+"""python/sill/mpi/mpis.py: finding MPIs, their families, and the headers to build with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_support import MPIS, ROOT, mpis
-from sill import launchers
+from sill.mpi import launchers
 
 MPICH = '#define MPICH_VERSION "{version}"\n'
 OMPI = "#define OMPI_MAJOR_VERSION {}\n#define OMPI_MINOR_VERSION {}\n#define OMPI_RELEASE_VERSION {}\n"
@@ -145,7 +145,7 @@ def test_the_mpis_of_this_machine_have_all_their_parts():
 
 
 def test_it_runs_as_a_script_without_the_package():
-    script = ROOT / "python" / "sill" / "mpis.py"
+    script = ROOT / "python" / "sill" / "mpi" / "mpis.py"
     result = subprocess.run([sys.executable, "-I", script, "--json"], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
     assert [row["name"] for row in json.loads(result.stdout)] == [mpi.name for mpi in mpis.find()]

@@ -1,4 +1,4 @@
-"""python/sill/elf.py against the dynamic loader itself."""
+"""python/sill/mpi/elf.py against the dynamic loader itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from command_support import EVERY_MPI
-from sill import elf
+from sill.mpi import elf
 
 
 def loaders_view(program, env=None) -> dict[str, str]:

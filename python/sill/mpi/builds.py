@@ -1,4 +1,4 @@
-"""Where things are: scenarios, the result schema, programs, libraries, results."""
+"""What of Sill is there for each MPI, built or installed: the libraries of the families, and the programs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .. import elf, launchers, libraries, mpis, programs
 from ..errors import SillError
-from ..mpis import CHECKOUT
+from . import elf, launchers, mpis, programs
+from .mpis import CHECKOUT, FAMILIES
+
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 # Of the MPIs of a machine, those that a scenario for one MPI runs under, first come first.
 PREFERRED = ("mpich5", "ompi5", "mpich4", "ompi4")
@@ -44,7 +46,7 @@ class Target:
         """What is preloaded, for a program with coarrays another library."""
         front = "sill-caf" if program is not None and elf.coarrays(program) == "shared" else "sill"
         if self.libraries is None:
-            return libraries.library(self.family, front)
+            return library(self.family, front)
         path = self.libraries / f"lib{front}-{self.family}.so"
         if not path.is_file():
             raise SillError(f"{path} isn't built: run make first, or name another folder with --build")
@@ -60,26 +62,35 @@ class Target:
         return installed_program(name)
 
 
-def data(name: str) -> Path:
-    """The folder of scenarios and schema, or a file in it: the wheel's, else the checkout's."""
-    packaged = Path(__file__).resolve().parent / "data"
-    return (packaged if packaged.is_dir() else CHECKOUT / "bench") / name
+def library_folders() -> list[Path]:
+    """Folders that may hold libsill-*.so, first come first: SILL_LIBRARY_DIR, the wheel's, the checkout's build."""
+    if named := os.environ.get("SILL_LIBRARY_DIR"):
+        return [Path(named).absolute()]
+    return [_PACKAGE / "lib", CHECKOUT / "build" / "lib"]
 
 
-def scenario_files() -> dict[str, Path]:
-    """The scenarios that come with Sill, by name."""
-    return {path.stem: path for path in sorted(data("").glob("*.toml"))}
+def libraries(front: str = "sill") -> dict[str, Path]:
+    """Family to library, for the families that are there; the front "sill-caf" has coarrays, too."""
+    found: dict[str, Path] = {}
+    for folder in library_folders():
+        for family in FAMILIES:
+            path = folder / f"lib{front}-{family}.so"
+            if family not in found and path.is_file():
+                found[family] = path
+    return found
 
 
-def results_folder() -> Path:
-    """Where results go unless told otherwise."""
-    in_checkout = data("") == CHECKOUT / "bench"
-    return CHECKOUT / "bench" / "results" if in_checkout else Path("sill-bench").absolute()
-
-
-def store_folder(build: Path | None) -> Path:
-    """Where windows' files go unless told otherwise: into the build folder, else below the current one."""
-    return (build or build_folder() or Path()) / "bench-store"
+def library(family: str, front: str = "sill") -> Path:
+    """The library to preload for a family."""
+    found = libraries(front)
+    if family in found:
+        return found[family]
+    places = " or ".join(str(folder) for folder in library_folders())
+    have = f"; there is {', '.join(found)}" if found else ""
+    raise SillError(
+        f"no lib{front}-{family}.so in {places}{have}: build Sill where an MPI of this family has its headers, "
+        "or set SILL_LIBRARY_DIR"
+    )
 
 
 def build_folder() -> Path | None:

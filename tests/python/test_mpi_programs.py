@@ -1,4 +1,4 @@
-"""python/sill/programs.py: what a program is and which MPI family it uses."""
+"""python/sill/mpi/programs.py: what a program is and which MPI family it uses."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 
 import pytest
 from command_support import EVERY_MPI, MPIS
-from sill import elf, programs
 from sill.errors import SillError
+from sill.mpi import elf, programs
 
 
 @pytest.fixture
