@@ -6,8 +6,7 @@ Needs the standard library only; the command itself needs typer and rich.
 """
 
 from .errors import SillError
-from .hint_table import Hint, hints
-from .native import Store
+from .native import Hint, Store, hints
 from .native import query as query_store
 from .run import preload_library
 from .sidecar import Segment, WindowFile, window_file, window_files

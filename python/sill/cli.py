@@ -15,11 +15,11 @@ from typing import Optional
 import typer
 from rich.text import Text
 
-from . import __version__, doctor, hint_table, model_cli, run, sidecar, stage, topo, topology
+from . import __version__, doctor, model_cli, native, run, sidecar, stage, topo, topology
 from .bench.cli import app as bench
 from .errors import SillError, reason
 from .mpi import launchers
-from .terminal import Output, OutputError, open_closed_streams, plain_table, print_table
+from .output import Output, OutputError, open_closed_streams, plain_table, print_table
 from .text import ago, ranges, size
 
 # The exceptions of click, which newer releases of typer bring along under another name.
@@ -104,7 +104,7 @@ def _preload(
 @app.command("hints", epilog="Example: sill hints --json")
 def _hints(as_json: bool = _Json) -> None:
     """List the MPI_Info keys of windows and communicators, with values and defaults."""
-    rows = hint_table.hints()
+    rows = native.hints()
     if as_json:
         _print_json([asdict(row) for row in rows])
         return

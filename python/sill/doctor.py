@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cachestat, native, stores, topology
+from . import native, system, topology
 from .errors import SillError
 from .mpi import builds, launchers, mpis
 from .text import size
@@ -134,7 +134,7 @@ def _store(folder: str) -> Finding:
     except SillError as error:
         reason, _, advice = str(error).partition("; ")
         return Finding("file system", folder, WARN, f"unknown: {reason}", advice or "run make, or reinstall Sill")
-    trial = stores.try_out(folder)
+    trial = system.try_out(folder)
     found = (
         f"{store.file_system}, {topology.place(store)}, {size(store.available_bytes)} of {size(store.capacity_bytes)} "
         f"free, reflink {can(trial.reflink)}, DAX {can(store.dax)}, O_DIRECT {can(trial.direct)}, "
@@ -144,7 +144,7 @@ def _store(folder: str) -> Finding:
     return Finding("file system", folder, verdict, found, advice)
 
 
-def _judge(store: native.Store, trial: stores.Trial) -> tuple[str, str]:
+def _judge(store: native.Store, trial: system.Trial) -> tuple[str, str]:
     if not trial.writable:
         return BAD, f"{trial.error}: choose a folder that you may write to"
     if not trial.mapping:
@@ -263,7 +263,7 @@ def _kernel() -> Iterator[Finding]:
     release = os.uname().release
     yield Finding("kernel", "release", OK, f"Linux {release}, {os.uname().machine}")
     with tempfile.TemporaryFile() as file:
-        can_tell = cachestat.cache_state(file.fileno()) is not None
+        can_tell = system.cache_state(file.fileno()) is not None
     advice = "" if can_tell else "resident and dirty bytes show as unknown; Linux 6.5 or newer tells them"
     yield Finding("kernel", "cachestat", OK if can_tell else WARN, "works" if can_tell else "not there", advice)
     works, why = _io_uring()
@@ -274,16 +274,14 @@ def _kernel() -> Iterator[Finding]:
 
 def _io_uring() -> tuple[bool, str]:
     """Whether a ring can be made, by making one."""
-    libc = ctypes.CDLL(None, use_errno=True)
     parameters = (ctypes.c_uint8 * 120)()  # struct io_uring_params
     number = 560 if os.uname().machine == "alpha" else 425
-    ring = libc.syscall(ctypes.c_long(number), ctypes.c_uint(1), ctypes.byref(parameters))
-    if ring >= 0:
-        os.close(ring)
-        return True, "works"
-    code = ctypes.get_errno()
-    reasons = {errno.ENOSYS: "not in this kernel", errno.EPERM: "forbidden by the system or the container"}
-    return False, reasons.get(code, os.strerror(code))
+    try:
+        os.close(system.call("syscall", ctypes.c_long(number), ctypes.c_uint(1), ctypes.byref(parameters)))
+    except OSError as error:
+        reasons = {errno.ENOSYS: "not in this kernel", errno.EPERM: "forbidden by the system or the container"}
+        return False, reasons.get(error.errno, error.strerror)
+    return True, "works"
 
 
 def _meminfo(name: str) -> int | None:

@@ -1,6 +1,14 @@
-"""The one exception of the command."""
+"""How a command ends early: its one exception, and signals."""
 
 from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)  # SIGINT is an exception already
 
 
 def reason(error: OSError) -> str:
@@ -14,3 +22,24 @@ class SillError(Exception):
     def __init__(self, text: str, exit_code: int = 1) -> None:
         super().__init__(text)
         self.exit_code = exit_code
+
+
+@contextlib.contextmanager
+def unwound_by_signals() -> Iterator[None]:
+    """Where a batch system's SIGTERM, or a closed terminal's SIGHUP, is an exception, so that what was started is ended
+    and what was made is removed. The first one counts; one that the caller ignores (nohup) stays ignored."""
+    before = {number: signal.getsignal(number) for number in _ENDING}
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -12,10 +12,9 @@ from typing import Any, Optional
 import typer
 
 from . import model
-from .bench import toml
-from .bench.toml import Table
 from .errors import SillError
-from .terminal import plain_table, print_table
+from .output import plain_table, print_table
+from .text import pairs, read_toml
 
 CONSTANTS = Path(__file__).with_name("model.toml")
 NODES = "10,100,1000,10000,100000"
@@ -44,10 +43,10 @@ def predict(
     if print_constants:
         print((constants or CONSTANTS).read_text(), end="")
         return
-    table = toml.read(constants or CONSTANTS)
-    for store, folder in _pairs(measured, "--measure"):
+    table = read_toml(constants or CONSTANTS)
+    for store, folder in pairs(measured, "--measure", filled=True):
         table = _with_measured(table, store, Path(folder))
-    for name, value in _pairs(changes, "--set"):
+    for name, value in pairs(changes, "--set", filled=True):
         table = model.changed(table, name, _number(name, value))
     machine = model.machine(table)
     rows = model.predict(machine, _nodes(nodes))
@@ -80,13 +79,6 @@ def seconds_text(seconds: float) -> str:
     return ""
 
 
-def _pairs(texts: Optional[list[str]], option: str) -> list[tuple[str, str]]:
-    for text in texts or []:
-        if not text.partition("=")[0] or not text.partition("=")[2]:
-            raise SillError(f"{option} {text}: write it as NAME=VALUE", 2)
-    return [(text.partition("=")[0], text.partition("=")[2]) for text in texts or []]
-
-
 def _number(name: str, text: str) -> float:
     try:
         number = float(text)
@@ -105,7 +97,7 @@ def _nodes(text: str) -> list[int]:
 # --- measuring ---
 
 
-def _with_measured(table: Table, store: str, folder: Path) -> Table:
+def _with_measured(table: dict[str, Any], store: str, folder: Path) -> dict[str, Any]:
     """The table with a store's constants as they are found in a folder. Its first level is what this machine sees."""
     if not isinstance(table.get("stores"), dict) or store not in table["stores"]:
         raise SillError(f"--measure {store}={folder}: no such store; choose of {', '.join(table.get('stores', {}))}", 2)

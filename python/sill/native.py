@@ -1,8 +1,9 @@
-"""What Sill's library knows, asked through ctypes: the structures of sill.h, and the calls that need no MPI."""
+"""What Sill's build knows: the hint table, and through ctypes what its library tells without MPI."""
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,20 @@ from .mpi import builds
 
 _MEDIA = (None, "memory", "solid state", "rotational")
 _ANSWERS = {0: False, 1: True}
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One MPI_Info key; texts are "" where there is nothing to say."""
+
+    of: str  # "window" or "communicator"
+    key: str
+    values: str
+    default: str
+    unit: str
+    aliases: tuple[str, ...]
+    help: str
+    collective: bool  # all ranks must give the same value
 
 
 @dataclass(frozen=True)
@@ -68,6 +83,15 @@ class StoreInfo(ctypes.Structure):
         )
 
 
+def hints() -> list[Hint]:
+    """All hints, in the table's order."""
+    path = _hint_table()
+    try:
+        return [Hint(**{**row, "aliases": tuple(row["aliases"])}) for row in json.loads(path.read_text())]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SillError(f"{path}: not the hint table of this Sill ({error}); run make, or reinstall Sill") from error
+
+
 def query(path: str | os.PathLike) -> Store:
     """Describe the store under a file, directory or block device, which must exist."""
     library = _any_library("sill_store_query")
@@ -92,6 +116,16 @@ def error_text(library: ctypes.CDLL) -> str:
     """The text of the last error of a library."""
     library.sill_error_string.restype = ctypes.c_char_p
     return os.fsdecode(library.sill_error_string())
+
+
+def _hint_table() -> Path:
+    """hints.json, made by the build from the table in src/base."""
+    folders = builds.library_folders()
+    places = [*(folder.parent / "hints.json" for folder in folders), *(folder / "hints.json" for folder in folders)]
+    for path in places:
+        if path.is_file():
+            return path
+    raise SillError(f"no hints.json in {' or '.join(str(p.parent) for p in places)}: run make, or reinstall Sill")
 
 
 def _any_library(function: str) -> ctypes.CDLL:

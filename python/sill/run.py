@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import native
-from .errors import SillError
+from .errors import SillError, unwound_by_signals
 from .mpi import builds, launchers, mpis, programs
-from .signals import unwound_by_signals
 
 _GRACE_S = 10  # for a launcher that is told to end
 

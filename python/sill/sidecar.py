@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from .cachestat import cache_state
 from .errors import SillError
+from .system import cache_state
 
 SUFFIX = ".sill"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -1,9 +1,20 @@
-"""Numbers and times as people read them."""
+"""Numbers and times as people read them, and what they write: sizes, NAME=VALUE, TOML."""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterable
 from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from .errors import SillError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -39,3 +50,32 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             parts.append([number, number])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def bytes_of(text: str | int) -> int:
+    """Bytes of 4096, "4k", "1.5g"; powers of 1024. ValueError for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgt]?)", str(text).strip().lower())
+    if match is None or isinstance(text, bool):
+        raise ValueError(text)
+    return int(float(match[1]) * 1024 ** " kmgt".index(match[2] or " "))
+
+
+def pairs(texts: Iterable[str] | None, option: str, filled: bool = False) -> list[tuple[str, str]]:
+    """The names and values of a repeated option; `filled`: "" is no value."""
+    found = []
+    for text in texts or []:
+        name, sign, value = text.partition("=")
+        if not name or not (value if filled else sign):
+            raise SillError(f"{option} {text}: write it as NAME=VALUE", 2)
+        found.append((name, value))
+    return found
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a file."""
+    try:
+        return tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise SillError(f"{path}: {error}; correct it") from error
+    except UnicodeDecodeError as error:
+        raise SillError(f"{path}: not a text file; name a scenario in TOML") from error

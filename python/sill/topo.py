@@ -14,7 +14,7 @@ from pathlib import Path
 from . import run, topo_view
 from .errors import SillError
 from .mpi import builds, launchers, mpis
-from .terminal import print_table
+from .output import print_table
 from .topology import Topology
 
 

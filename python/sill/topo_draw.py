@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from .errors import SillError
+from .output import pyplot
 from .text import ranges, size
 from .topology import Directory, Group, Topology, medium, reach
 
@@ -17,16 +18,10 @@ _ABSENT = "#eeeeee"
 
 def write(found: Topology, file: str) -> None:
     """Draw into a file; its ending says in which format."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise SillError("--draw needs Matplotlib: pip install 'sill[report]'") from error
+    plot = pyplot("--draw needs Matplotlib: pip install 'sill[report]'")
     columns = max(found.ranks, 1)
-    figure, axes = pyplot.subplots(figsize=(_WIDTH, _MARGIN + _ROW * len(found.directories)), layout="constrained")
-    palette = _Palette(pyplot.get_cmap("Set3").colors)
+    figure, axes = plot.subplots(figsize=(_WIDTH, _MARGIN + _ROW * len(found.directories)), layout="constrained")
+    palette = _Palette(plot.get_cmap("Set3").colors)
     for row, directory in enumerate(found.directories):
         _draw_row(axes, row, directory, columns, palette)
     _draw_nodes(axes, found, columns)
@@ -43,7 +38,7 @@ def write(found: Topology, file: str) -> None:
     except ValueError as error:
         raise SillError(f"{file}: {error}; end its name in .png, .svg or .pdf") from error
     finally:
-        pyplot.close(figure)
+        plot.close(figure)
 
 
 class _Palette:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from . import topology
-from .terminal import plain_table
+from .output import plain_table
 from .text import ranges, size
 from .topology import Directory, Group, Topology
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 from bench_support import MEMORY_AND_STORAGE, fake_target, load
-from sill import SillError
 from sill.bench import devices, results, runner, schema
 from sill.bench.model import Place
-from sill.signals import unwound_by_signals
+from sill.errors import SillError, unwound_by_signals
 
 MIB = 1 << 20
 PLACES = """

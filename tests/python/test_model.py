@@ -7,7 +7,7 @@ import math
 
 import pytest
 from sill import SillError, model, model_cli
-from sill.bench import toml
+from sill.text import read_toml
 
 pytestmark = pytest.mark.quick
 NODES = [10, 100, 1000, 10_000, 100_000]
@@ -15,7 +15,7 @@ NODES = [10, 100, 1000, 10_000, 100_000]
 
 @pytest.fixture
 def table() -> dict:
-    return toml.read(model_cli.CONSTANTS)
+    return read_toml(model_cli.CONSTANTS)
 
 
 @pytest.fixture

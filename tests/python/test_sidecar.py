@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from records import change, text_of
-from sill import cachestat, sidecar
+from sill import sidecar, system
 from sill.errors import SillError
 
 PAGE = mmap.PAGESIZE
@@ -79,7 +79,7 @@ def test_the_sidecar_itself_may_be_named(window):
 def test_dirty_bytes_are_those_not_on_the_device(window):
     file = window(segments=((0, 0, PAGE), (1, PAGE, PAGE)))
     with open(file, "r+b") as opened:
-        if cachestat.cache_state(opened.fileno()) is None:
+        if system.cache_state(opened.fileno()) is None:
             pytest.skip("no cachestat before Linux 6.5")
         os.fsync(opened.fileno())
         clean = sidecar.window_file(file)

@@ -14,7 +14,7 @@ from bench_support import executable
 from command_support import BUILD, EVERY_MPI, MPIS, SAYING_LAUNCHER, launcher, run_job
 from sill import native, topo_draw, topo_view
 from sill.mpi import launchers, mpis
-from sill.terminal import print_table
+from sill.output import print_table
 from sill.topology import Cost, Directory, Group, Node, Topology
 
 ONE_OF_EACH_FAMILY = pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import Optional
 
 import typer
 
-from ..errors import SillError
+from ..errors import SillError, unwound_by_signals
 from ..mpi import builds, programs
-from ..signals import unwound_by_signals
-from ..terminal import plain_table, print_table
+from ..output import plain_table, print_table
+from ..text import pairs
 
 app = typer.Typer(
     help="Measure storage windows against memory windows, MPI-IO and others; see docs/benchmarks.md.",
@@ -71,13 +71,14 @@ def _run(
     from . import results as result_file
 
     names = list(scenario.files()) if names == ["all"] else names
-    own = {name: programs.split(text, "--command") for name, text in _pairs(commands, "--command").items()}
+    own = {name: programs.split(text, "--command") for name, text in pairs(commands, "--command")}
     loaded = [
-        scenario.load(name, quick, repetitions, _numbers(ranks), own, _pairs(parameters, "--set")) for name in names
+        scenario.load(name, quick, repetitions, _numbers(ranks), own, dict(pairs(parameters, "--set")))
+        for name in names
     ]
     _check_variants(own, loaded)
     loaded = [runner.without_difference(s) for s in loaded] if null else loaded
-    given = _pairs(places_given, "--place")
+    given = dict(pairs(places_given, "--place"))
     _check_places(given, loaded)
     found = builds.targets(mpi or [], build, mpiexec, [s.program for s in loaded if s.program])
     folder, options = results or result_file.usual_folder(), {"quick": quick, "null": null, "mpiexec": mpiexec}
@@ -150,14 +151,6 @@ def _compare(
     if figures:
         print()
         print_table(plain_table(*compare.FIGURE_HEAD), rows)
-
-
-def _pairs(texts: Optional[list[str]], option: str) -> dict[str, str]:
-    """NAME=VALUE, ... as a table."""
-    for text in texts or []:
-        if not text.partition("=")[0] or "=" not in text:
-            raise SillError(f"{option} {text}: write it as NAME=VALUE", 2)
-    return {text.partition("=")[0]: text.partition("=")[2] for text in texts or []}
 
 
 def _numbers(text: Optional[str]) -> Optional[list[int]]:

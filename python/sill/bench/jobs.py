@@ -14,9 +14,9 @@ from typing import Any
 
 from ..errors import SillError
 from ..mpi.builds import Target
+from ..text import bytes_of
 from .limits import Limit
-from .model import Point, Scenario, Variant
-from .toml import Table, size
+from .model import Point, Scenario, Table, Variant
 
 _GRACE_S = 10
 
@@ -95,7 +95,7 @@ def _option(key: str, value: Any) -> list[str]:
 
 def _times(value: Any, ranks: int, where: str) -> int:
     try:
-        return size(value) * ranks
+        return bytes_of(value) * ranks
     except ValueError as error:
         raise SillError(f"{where} = {value!r} is no size; write it like 64m") from error
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..mpi.mpis import kind_of
-from .toml import Table
+
+Table = dict[str, Any]
 
 AS = ("speed", "time", "value")
 MEANS = ("mean", "geometric", "worst")

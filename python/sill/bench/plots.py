@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import statistics
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import SillError
+from .. import output
 from .model import Figure
 from .results import Results, titles
 from .scenario import figures_of
 from .series import Series, number, without
 from .tables import goal_text, scaled
 
-_COLUMNS, _WIDTH, _HEIGHT = 3, 4.4, 3.3  # panels in a row; inches
 _WIDE = 50  # ratios that differ by more than this factor get a logarithmic axis
 
 
@@ -29,7 +27,7 @@ class Panel:
 
 def draw(results: Results, mpi: str) -> bytes:
     """One PNG with all panels of a scenario under one MPI."""
-    plot = pyplot("sill bench report")
+    plot = output.pyplot("sill bench report needs matplotlib: pip install matplotlib")
     series = Series(results["samples"])
     variants = [
         v for v in results["scenario"]["tables"]["variants"] if any(s["variant"] == v for s in results["samples"])
@@ -37,35 +35,13 @@ def draw(results: Results, mpi: str) -> bytes:
     panels = [p for figure in figures_of(results["scenario"]["tables"]) for p in _panels(figure, mpi, variants, series)]
     rows = [row for row in results["comparisons"] if row["mpi"] == mpi and row["value"] is not None]
     count = len(panels) + bool(rows)
-    columns = min(_COLUMNS, max(count, 1))
-    shape = (-(-max(count, 1) // columns), columns)
-    figure, grid = plot.subplots(
-        *shape, figsize=(_WIDTH * columns, _HEIGHT * shape[0] + 0.5), squeeze=False, layout="constrained"
-    )
-    axes = list(grid.flat)
+    figure, axes = output.panels(plot, count, 3.3, title=0.5)
     for panel, ax in zip(panels, axes):
         (_lines if panel.figure.kind == "lines" else _bars)(ax, panel, mpi, variants, series)
     if rows:
         _ratios(axes[len(panels)], rows)
-    for ax in axes[count:]:
-        ax.axis("off")
     figure.suptitle(f"{results['scenario']['title']}: {titles(results)[mpi]}", fontsize=11)
-    picture = io.BytesIO()
-    figure.savefig(picture, dpi=110, format="png")
-    plot.close(figure)
-    return picture.getvalue()
-
-
-def pyplot(command: str) -> Any:
-    """matplotlib, without a display; an error that names the command where it isn't installed."""
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise SillError(f"{command} needs matplotlib: pip install matplotlib") from error
-    mpl.use("Agg")
-    from matplotlib import pyplot as plot
-
-    return plot
+    return output.png(plot, figure)
 
 
 def _panels(figure: Figure, mpi: str, variants: list[str], series: Series) -> list[Panel]:
@@ -151,12 +127,7 @@ def _bars(ax: Any, panel: Panel, mpi: str, variants: list[str], series: Series) 
 
 
 def _finish(ax: Any, panel: Panel, unit: str) -> None:
-    ax.set_title(panel.title, fontsize=9)
-    ax.set_xlabel(panel.figure.x, fontsize=8)
-    ax.set_ylabel(f"{panel.figure.result.replace('_', ' ')}, {unit}".rstrip(", 1"), fontsize=8)
-    ax.tick_params(labelsize=7)
-    ax.grid(alpha=0.3)
-    ax.legend(fontsize=6)
+    output.label(ax, panel.title, panel.figure.x, f"{panel.figure.result.replace('_', ' ')}, {unit}".rstrip(", 1"))
 
 
 def _ratios(ax: Any, rows: list[dict[str, Any]]) -> None:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import __version__, stores
+from .. import __version__
 from ..errors import SillError
 from ..mpi.builds import Target
 from ..mpi.mpis import CHECKOUT, title
+from ..system import file_system_of
 from . import judge, schema
 from .devices import Made
 from .model import Scenario
@@ -68,7 +69,7 @@ def describe(store: Path, places: Sequence[Made] = ()) -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "load_before": os.getloadavg()[0],
         "store": str(store),
-        "file_system": stores.file_system_of(store),
+        "file_system": file_system_of(store),
         "places": [{"name": p.name, "path": p.path, "how": p.how, "rate": p.rate, "count": p.count} for p in places],
         "sill": __version__,
         "python": platform.python_version(),

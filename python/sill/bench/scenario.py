@@ -3,11 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ..errors import SillError
 from ..mpi.mpis import CHECKOUT
-from .model import AS, BACKINGS, KINDS, MEANS, Comparison, Figure, Place, Point, Scenario, Side, Text, Variant
-from .toml import Reader, Table, merge, read
+from ..text import bytes_of, read_toml
+from .model import AS, BACKINGS, KINDS, MEANS, Comparison, Figure, Place, Point, Scenario, Side, Table, Text, Variant
+
+
+class Reader:
+    """One table of a scenario: take() its keys, then done(). `where` names file and table in errors."""
+
+    def __init__(self, table: Any, where: str) -> None:
+        if not isinstance(table, dict):
+            raise SillError(f'{where}: wants to be a table; see docs/benchmarks.md, "Scenarios"')
+        self._left, self.where = dict(table), where
+
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        """The value of a key, which must be of that kind; without a default it must be there."""
+        if key not in self._left:
+            if default is ...:
+                raise SillError(f"{self.where}: {key} is missing; add it")
+            return default
+        value = self._left.pop(key)
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            names = " or ".join(k.__name__ for k in kinds)
+            raise SillError(f"{self.where}: {key} = {value!r} is not of type {names}; correct it")
+        return value
+
+    def bytes(self, key: str) -> int:
+        """A size, 0 where the key isn't there."""
+        value = self.take(key, (int, str), 0)
+        try:
+            return bytes_of(value)
+        except ValueError as error:
+            raise SillError(f"{self.where}: {key} = {value!r} is no size; write it like 512m or 1.5g") from error
+
+    def rest(self) -> Table:
+        """What wasn't taken yet."""
+        left, self._left = self._left, {}
+        return left
+
+    def done(self) -> None:
+        for key in self._left:
+            raise SillError(f'{self.where}: unknown key {key}; see docs/benchmarks.md, "Scenarios"')
 
 
 def load(
@@ -20,11 +60,11 @@ def load(
 ) -> Scenario:
     """A scenario by its name or its file, with what the user wants otherwise."""
     path = find(name)
-    tables = read(path)
+    tables = read_toml(path)
     replacements = tables.pop("quick", {})
-    tables = merge(tables, replacements if quick else {})
+    tables = _merge(tables, replacements if quick else {})
     wanted = {"repetitions": repetitions, "ranks": ranks, "parameters": parameters}
-    tables = merge(tables, {key: value for key, value in wanted.items() if value})
+    tables = _merge(tables, {key: value for key, value in wanted.items() if value})
     for variant, command in (commands or {}).items():
         if variant in tables.get("variants", {}):
             tables["variants"][variant] = {**tables["variants"][variant], "command": command}
@@ -49,6 +89,15 @@ def find(name: str) -> Path:
     if path.suffix != ".toml" or not path.is_file():
         raise SillError(f"no scenario {name}; choose of {', '.join(known)}, or give the path of a .toml file", 2)
     return path
+
+
+def _merge(table: Table, over: Table) -> Table:
+    """`table` with what `over` says instead: tables key by key, all else as a whole."""
+    merged = dict(table)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged
 
 
 def _scenario(path: Path, tables: Table) -> Scenario:

@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
+from ..text import bytes_of
+
 Labels = tuple[tuple[str, str], ...]  # sorted
 Values = dict[int, float]  # by repetition
 
@@ -62,12 +64,10 @@ def without(labels: Labels, names: Iterable[str]) -> Labels:
 
 def number(text: str) -> float | None:
     """A label as a number: 4096, 4k, 1.5g; None for other text."""
-    from .toml import size
-
     try:
         return float(text)
     except ValueError:
         try:
-            return float(size(text))
+            return float(bytes_of(text))
         except ValueError:
             return None

@@ -1,4 +1,4 @@
-"""Standard output: tables on a terminal, or line by line in a pipe; what becomes of one that can't be written to."""
+"""What the command shows: tables on a terminal or line by line in a pipe, pictures; output that can't be written."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from .errors import SillError
+
+_COLUMNS, _WIDTH = 3, 4.4  # panels in a row of a picture; inches
 
 
 def plain_table(*columns: str) -> Table:
@@ -36,6 +40,47 @@ def print_table(table: Table, rows: Iterable[Sequence[str]] = (), piped: bool = 
     wide.print(table)
     for line in wide.file.getvalue().splitlines():
         print(line.rstrip())
+
+
+def pyplot(missing: str) -> Any:
+    """Matplotlib, without a display; where it isn't installed, an error with this text."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise SillError(missing) from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def panels(plot: Any, count: int, height: float, title: float = 0) -> tuple[Any, list[Any]]:
+    """A figure with so many axes, each so high, below room for a title; inches."""
+    columns = max(min(_COLUMNS, count), 1)
+    rows = max(-(-count // columns), 1)
+    size = (_WIDTH * columns, height * rows + title)
+    figure, grid = plot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for ax in grid.flat[count:]:
+        ax.axis("off")
+    return figure, list(grid.flat)
+
+
+def label(ax: Any, title: str, x: str, y: str) -> None:
+    """What stands around axes, when all is drawn."""
+    ax.set_title(title, fontsize=9)
+    ax.set_xlabel(x, fontsize=8)
+    ax.set_ylabel(y, fontsize=8)
+    ax.tick_params(labelsize=7)
+    ax.grid(alpha=0.3)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(fontsize=6)
+
+
+def png(plot: Any, figure: Any) -> bytes:
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=110, format="png")
+    plot.close(figure)
+    return picture.getvalue()
 
 
 class OutputError(Exception):
