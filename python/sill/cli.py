@@ -15,12 +15,14 @@ from typing import Optional
 import typer
 from rich.text import Text
 
-from . import __version__, doctor, model_cli, native, run, sidecar, stage, topo, topology
+from . import __version__, doctor, model_cli, native, run, sidecar, stage
 from .bench.cli import app as bench
 from .errors import SillError, reason
 from .mpi import launchers
 from .output import Output, OutputError, open_closed_streams, plain_table, print_table
 from .text import ago, ranges, size
+from .topo import of_this_machine, view
+from .topo import ranks as topo_ranks
 
 # The exceptions of click, which newer releases of typer bring along under another name.
 _ClickException = typer.BadParameter.__mro__[2]
@@ -160,15 +162,15 @@ def _topo(
     if ranks is None and mpiexec is None and not launchers.is_rank(os.environ):
         if method is not None:
             raise SillError("--method is for ranks: give -n, or call sill topo below a launcher")
-        topo.show(topology.of_this_machine(folders), as_json, draw)
+        view.show(of_this_machine(folders), as_json, draw)
         return
     options = [*(["--json"] if as_json else []), *(["--method", method] if method else [])]
     options += ["--draw", os.path.abspath(draw)] if draw else []
-    command = topo.ranks_command([*options, "--", *folders], ranks, mpiexec)
+    command = topo_ranks.command([*options, "--", *folders], ranks, mpiexec)
     if ranks is None and mpiexec is None:  # this process is a rank
         run.execute(command)
     if draw is not None:
-        topo.check_drawing(draw)
+        view.check_drawing(draw)
     raise typer.Exit(run.relay(command))
 
 

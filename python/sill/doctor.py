@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import native, system, topology
+from . import native, system, topo
 from .errors import SillError
 from .mpi import builds, launchers, mpis
 from .text import size
@@ -136,7 +136,7 @@ def _store(folder: str) -> Finding:
         return Finding("file system", folder, WARN, f"unknown: {reason}", advice or "run make, or reinstall Sill")
     trial = system.try_out(folder)
     found = (
-        f"{store.file_system}, {topology.place(store)}, {size(store.available_bytes)} of {size(store.capacity_bytes)} "
+        f"{store.file_system}, {topo.place(store)}, {size(store.available_bytes)} of {size(store.capacity_bytes)} "
         f"free, reflink {can(trial.reflink)}, DAX {can(store.dax)}, O_DIRECT {can(trial.direct)}, "
         f"fallocate {can(trial.reserve)}"
     )

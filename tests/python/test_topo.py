@@ -12,10 +12,10 @@ import disks
 import pytest
 from bench_support import executable
 from command_support import BUILD, EVERY_MPI, MPIS, SAYING_LAUNCHER, launcher, run_job
-from sill import native, topo_draw, topo_view
+from sill import native
 from sill.mpi import launchers, mpis
 from sill.output import print_table
-from sill.topology import Cost, Directory, Group, Node, Topology
+from sill.topo import Cost, Directory, Group, Node, Topology, view
 
 ONE_OF_EACH_FAMILY = pytest.mark.parametrize(
     "mpi", {mpi.family: mpi for mpi in reversed(MPIS)}.values(), ids=lambda mpi: mpi.name
@@ -125,7 +125,7 @@ def test_libraries_without_the_function_are_named(sill, stand_ins, tmp_path):
 
 
 def test_the_table_has_a_line_for_each_store(capsys):
-    lines = lines_of(topo_view.store_table(cluster()), capsys)
+    lines = lines_of(view.store_table(cluster()), capsys)
     assert [" ".join(line.split()) for line in lines[1:]] == [
         "/home nfs4 srv:/home shared 1.0 TiB 2.0 TiB 3 0-5",
         "/near/n0 xfs nvme0n1 (solid state) local 1.0 TiB 2.0 TiB 1 0-1",
@@ -135,7 +135,7 @@ def test_the_table_has_a_line_for_each_store(capsys):
 
 
 def test_the_tree_goes_from_store_to_node_to_ranks():
-    assert list(topo_view.tree(cluster())) == [
+    assert list(view.tree(cluster())) == [
         "/home",
         "└─ nfs4 on srv:/home, 1.0 TiB free",
         "   ├─ n0: ranks 0-1",
@@ -152,27 +152,27 @@ def test_the_tree_goes_from_store_to_node_to_ranks():
 
 def test_what_lies_in_memory_is_said_to():
     group = Group("/dev/shm", store(file_system="tmpfs", device="", medium="memory"), False, [Node("n0", [0])])
-    lines = list(topo_view.tree(Topology(1, ["n0"], [Directory("/dev/shm", [group], [])])))
+    lines = list(view.tree(Topology(1, ["n0"], [Directory("/dev/shm", [group], [])])))
     assert lines[1:] == ["└─ tmpfs in memory, 1.0 TiB free", "   └─ n0: rank 0"]
 
 
 def test_a_long_tree_is_cut_and_says_so():
     nodes = [Node(f"n{i}", [i]) for i in range(1000)]
     found = Topology(1000, [n.name for n in nodes], [Directory("/x", [Group("/x", store(), False, nodes)], [])])
-    lines = list(topo_view.tree(found))
+    lines = list(view.tree(found))
     assert len(lines) < 30
     assert lines[-1].endswith("and 981 nodes more: --json has all")
 
 
 def test_the_costs_are_shown(capsys):
-    lines = lines_of(topo_view.cost_table(cluster()), capsys)
+    lines = lines_of(view.cost_table(cluster()), capsys)
     assert lines[1].split() == ["/home", "auto", "1", "3", "1", "4.20", "ms"]
 
 
 @pytest.mark.parametrize("found", [cluster(), machine()], ids=["cluster", "machine"])
 def test_a_picture_is_drawn(found, tmp_path):
     pytest.importorskip("matplotlib")
-    topo_draw.write(found, str(tmp_path / "who.png"))
+    view.draw(found, str(tmp_path / "who.png"))
     assert (tmp_path / "who.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -191,10 +191,10 @@ def test_ranks_are_known_by_what_launchers_leave():
 
 # Below srun, where no compiler wrapper tells of an installation and only one of Sill's libraries is there.
 COMMAND_OF_A_RANK = """
-from sill import topo
 from sill.mpi import launchers
+from sill.topo import ranks
 launchers.known_with = lambda launcher: []
-print(*topo.ranks_command(["/"], None, None), sep="\\n")
+print(*ranks.command(["/"], None, None), sep="\\n")
 """
 
 

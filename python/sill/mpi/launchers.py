@@ -126,14 +126,19 @@ def choose(family: str, library: str | None, known: list[mpis.Mpi]) -> str:
     raise SillError(f"no launcher for programs of the {family} family found: name one with --mpiexec CMD")
 
 
+def served_with(mpi: mpis.Mpi, known: list[mpis.Mpi]) -> list[mpis.Mpi]:
+    """Those that have the same launcher: MPICH's serves both of its ABIs."""
+    path = os.path.realpath(mpi.mpiexec or "")
+    return [other for other in known if other.mpiexec and os.path.realpath(other.mpiexec) == path]
+
+
 def check_fit(launcher: str, program: programs.Program, known: list[mpis.Mpi]) -> None:
     """Refuse a launcher that is known to belong to another MPI family than a program: its ranks would be alone."""
     own = mpi_of(launcher, known)
     # srun and others serve every MPI, wherever they lie.
     if own is None or not os.path.basename(launcher).startswith(_PARENTS):
         return
-    path = os.path.realpath(own.mpiexec or "")
-    served = {mpi.family for mpi in known if mpi.mpiexec and os.path.realpath(mpi.mpiexec) == path} | {own.family}
+    served = {own.family, *(mpi.family for mpi in served_with(own, known))}
     # MPICH's launcher serves both of its ABIs.
     if program.family in served or (program.family == "mpiabi" and "mpich" in served):
         return

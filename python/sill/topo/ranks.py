@@ -1,4 +1,4 @@
-"""`sill topo` as it runs on every rank: MPI through ctypes, with Sill's library and an MPI library preloaded.
+"""`sill topo` on every rank: what starts it there, and MPI through ctypes, with Sill's and an MPI library preloaded.
 
 No mpi4py and no compiled program of an MPI is needed, so it works wherever `sill run` does.
 """
@@ -6,15 +6,73 @@ No mpi4py and no compiled program of an MPI is needed, so it works wherever `sil
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from . import native, topology
-from .errors import SillError, reason
+from .. import native, run
+from ..errors import SillError, reason
+from ..mpi import builds, launchers, mpis
+from . import Cost, Directory, Group, Node, Topology
 
 _METHODS = ("auto", "exhaustive", "heuristic", "fingerprint")  # in the order of SILL_SPLIT_...
+
+
+def command(options: Sequence[str], ranks: int | None, mpiexec: str | None) -> list[str]:
+    """The command line that asks on every rank; below a launcher (neither is given) it is that of this very rank."""
+    words = launchers.words_of(mpiexec)
+    known = launchers.known_with(words[0] if words else None)
+    if not words and ranks is not None:
+        words = [_usual_launcher(known)]
+    mpi = launchers.mpi_of(words[0], known) if words else launchers.mpi_above(known)
+    family = mpi.family if mpi else _family_of(words)
+    if mpi and family not in (there := builds.libraries()):
+        same = [m for m in launchers.served_with(mpi, known) if m.family in there]
+        mpi, family = (same[0], same[0].family) if same else (mpi, family)
+    settings = run.program_environment(family, None, None, os.environ)
+    settings["LD_PRELOAD"] += f":{mpi.library if mpi else _library_by_name(family)}"
+    if (folder := Path(__file__).resolve().parents[2]) == mpis.CHECKOUT / "python":
+        # Each rank's Python has to find this very package, which is not installed.
+        settings["PYTHONPATH"] = ":".join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    count = ["-n", str(ranks)] if ranks is not None else []
+    assignments = [f"{key}={value}" for key, value in settings.items()]
+    python = [sys.executable, "-m", "sill.topo.ranks", "--family", family]
+    return [*words, *count, "env", *assignments, *python, *options]
+
+
+def _usual_launcher(known: Sequence[mpis.Mpi]) -> str:
+    launcher = launchers.on_path() or next((mpi.mpiexec for mpi in known if mpi.mpiexec), None)
+    if launcher is None:
+        raise SillError("no launcher found: install an MPI, load its module, or name a launcher with --mpiexec")
+    return launcher
+
+
+def _family_of(words: Sequence[str]) -> str:
+    family = launchers.family_of(words[0], []) if words else launchers.family_of_surroundings(os.environ)
+    if family is None and len(there := builds.libraries()) == 1:
+        family = next(iter(there))
+    if family is None:
+        raise SillError("the launcher doesn't tell its MPI's family: name the MPI's own mpiexec with --mpiexec")
+    return family
+
+
+def _library_by_name(family: str) -> str:
+    """For a family of which no installation is known: the name under which the loader finds a library."""
+    names = [name for name, of in mpis.SONAMES.items() if of == family]
+    for name in names:
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(name)
+            return name
+    raise SillError(
+        f"no MPI of the {family} family found, and the loader finds no {' or '.join(names)}: load the MPI's module, or "
+        "name the folder of the library in LD_LIBRARY_PATH"
+    )
+
+
+# --- on a rank ---
 
 
 class _SplitStats(ctypes.Structure):
@@ -93,7 +151,7 @@ class _Mpi:
             self.call("MPI_Info_set", info, b"nbhd_method", method.encode())
         return info
 
-    def stores(self, directories: Sequence[str], method: str | None) -> topology.Topology:
+    def stores(self, directories: Sequence[str], method: str | None) -> Topology:
         """Collective; what comes back is whole on rank 0 alone."""
         names = (ctypes.c_char_p * len(directories))(*map(os.fsencode, directories))
         found = ctypes.POINTER(_StoreList)()
@@ -104,7 +162,7 @@ class _Mpi:
         return result
 
 
-def _topology(found: _StoreList, names: Sequence[str]) -> topology.Topology:
+def _topology(found: _StoreList, names: Sequence[str]) -> Topology:
     nodes = [os.fsdecode(found.node_names[i]) for i in range(found.node_count)]
     directories = []
     for index in range(found.directory_count):
@@ -115,21 +173,21 @@ def _topology(found: _StoreList, names: Sequence[str]) -> topology.Topology:
             if store.directory == index
         ]
         seen = {rank for group in groups for rank in group.ranks}
-        cost = topology.Cost(_METHODS[split.method], split.creates, split.looks, split.removes, split.time_ns / 1e9)
+        cost = Cost(_METHODS[split.method], split.creates, split.looks, split.removes, split.time_ns / 1e9)
         without = [rank for rank in range(found.rank_count) if rank not in seen]
-        directories.append(topology.Directory(names[index], groups, without, cost))
-    return topology.Topology(found.rank_count, nodes, directories)
+        directories.append(Directory(names[index], groups, without, cost))
+    return Topology(found.rank_count, nodes, directories)
 
 
-def _group(store: _SharedStore, found: _StoreList, names: Sequence[str]) -> topology.Group:
+def _group(store: _SharedStore, found: _StoreList, names: Sequence[str]) -> Group:
     by_node: dict[int, list[int]] = {}
     for rank in store.ranks[: store.rank_count]:
         by_node.setdefault(found.node_of[rank], []).append(rank)
-    nodes = [topology.Node(names[node], ranks) for node, ranks in by_node.items()]
-    return topology.Group(os.fsdecode(store.path), store.info.store(), bool(store.unproven), nodes)
+    nodes = [Node(names[node], ranks) for node, ranks in by_node.items()]
+    return Group(os.fsdecode(store.path), store.info.store(), bool(store.unproven), nodes)
 
 
-def _ask(options: argparse.Namespace) -> topology.Topology | None:
+def _ask(options: argparse.Namespace) -> Topology | None:
     """All ranks ask; rank 0 has the answer, the others None. An error is that of every rank."""
     mpi = _Mpi(options.family)
     mpi.call("MPI_Init", None, None)
@@ -154,9 +212,9 @@ def main() -> int:
     options = parser.parse_args()
     try:
         if found := _ask(options):
-            from . import topo  # only on the rank that shows: a thousand others need none of it
+            from . import view  # only on the rank that shows: a thousand others need none of it
 
-            topo.show(found, options.json, options.draw)
+            view.show(found, options.json, options.draw)
     except (SillError, OSError) as error:
         text = reason(error) if isinstance(error, OSError) else str(error)
         print(f"sill: {' '.join(text.split())}", file=sys.stderr)

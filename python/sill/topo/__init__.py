@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from . import native
+from .. import native
 
 
 @dataclass(frozen=True)
