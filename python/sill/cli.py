@@ -15,7 +15,7 @@ from typing import Optional
 import typer
 from rich.text import Text
 
-from . import __version__, doctor, model_cli, native, run, sidecar, stage
+from . import __version__, doctor, native, predict, run, sidecar, stage
 from .bench.cli import app as bench
 from .errors import SillError, reason
 from .mpi import launchers
@@ -37,7 +37,7 @@ app = typer.Typer(
 )
 
 app.add_typer(bench, name="bench")
-app.command("model", epilog="Example: sill model --measure local=/local/me --draw model.png")(model_cli.predict)
+app.command("model", epilog="Example: sill model --measure local=/local/me --draw model.png")(predict.predict)
 app.command("stage-out", epilog="Example: sill stage-out -n 8 /local/%h/hacc-io.near /project/me/hacc-io.dat")(
     stage.out
 )

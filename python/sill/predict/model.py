@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any, Callable
 
-from .errors import SillError
+from ..errors import SillError
 
 METHODS = ("none", "heuristic", "exhaustive", "fingerprint", "auto")
 RECORD_BYTES = 64  # what a node tells of its directory

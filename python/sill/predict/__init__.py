@@ -1,4 +1,4 @@
-"""`sill model`: constants in, a table, JSON or figures out."""
+"""`sill model`: constants in, a table, JSON or figures out. The formulas are in model.py, the machine in model.toml."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Optional
 
 import typer
 
+from .. import output
+from ..errors import SillError
+from ..text import pairs, read_toml
 from . import model
-from .errors import SillError
-from .output import plain_table, print_table
-from .text import pairs, read_toml
 
 CONSTANTS = Path(__file__).with_name("model.toml")
 NODES = "10,100,1000,10000,100000"
@@ -51,9 +51,7 @@ def predict(
     machine = model.machine(table)
     rows = model.predict(machine, _nodes(nodes))
     if draw:
-        from . import model_figures
-
-        draw.write_bytes(model_figures.draw(machine, rows))
+        draw.write_bytes(_figures(machine, rows))
     if as_json:
         print(json.dumps({"constants": table, "predictions": rows}, indent=2))
     else:
@@ -63,12 +61,12 @@ def predict(
 
 
 def _print(machine: model.Machine, rows: list[dict[str, Any]]) -> None:
-    table = plain_table("store", ">nodes", *(f">split: {method}" for method in model.METHODS), ">checkpoint")
+    table = output.plain_table("store", ">nodes", *(f">split: {method}" for method in model.METHODS), ">checkpoint")
     by_place: dict[tuple[str, int], list[str]] = {}
     for row in rows:
         by_place.setdefault((row["store"], row["nodes"]), []).append(seconds_text(row["seconds"]))
     lines = [(machine.stores[store].title, f"{nodes:,}", *texts) for (store, nodes), texts in by_place.items()]
-    print_table(table, lines)
+    output.print_table(table, lines)
 
 
 def seconds_text(seconds: float) -> str:
@@ -92,6 +90,40 @@ def _nodes(text: str) -> list[int]:
     if not all(word.isdigit() and 0 < int(word) <= 10**9 for word in words):
         raise SillError(f"--nodes {text}: write numbers above 0 with commas between them, e.g. 10,100", 2)
     return sorted(set(map(int, words)))
+
+
+# --- figures ---
+
+
+def _figures(machine: model.Machine, rows: list[dict[str, Any]]) -> bytes:
+    """One PNG with a panel for the splits of each store, one for checkpoints and one for their ratios."""
+    plot = output.pyplot("sill model --draw needs matplotlib: pip install matplotlib")
+    stores = list(machine.stores)
+    figure, axes = output.panels(plot, len(stores) + 2, 3.4)
+    for ax in axes:
+        ax.set(xscale="log", yscale="log")
+    for name, ax in zip(stores, axes):
+        for method in model.METHODS:
+            _line(ax, _points(rows, what="split", store=name, method=method), method)
+        output.label(ax, f"split, {machine.stores[name].title}", "nodes", "seconds")
+    writing = {name: dict(_points(rows, what="checkpoint", store=name)) for name in stores}
+    for name in stores:
+        _line(axes[len(stores)], list(writing[name].items()), machine.stores[name].title)
+    output.label(axes[len(stores)], "checkpoint", "nodes", "seconds")
+    last = stores[-1]
+    for name in stores[:-1]:
+        gained = [(nodes, writing[last][nodes] / seconds) for nodes, seconds in writing[name].items()]
+        _line(axes[len(stores) + 1], gained, machine.stores[name].title)
+    output.label(axes[len(stores) + 1], f"checkpoint, times as fast as {machine.stores[last].title}", "nodes", "ratio")
+    return output.png(plot, figure)
+
+
+def _points(rows: list[dict[str, Any]], **wanted: str) -> list[tuple[int, float]]:
+    return [(r["nodes"], r["seconds"]) for r in rows if all(r.get(key) == value for key, value in wanted.items())]
+
+
+def _line(ax: Any, points: list[tuple[int, float]], label: str) -> None:
+    ax.plot([x for x, _ in points], [y for _, y in points], "o-", ms=3, lw=1, label=label)
 
 
 # --- measuring ---

@@ -6,7 +6,8 @@ import json
 import math
 
 import pytest
-from sill import SillError, model, model_cli
+from sill import SillError, predict
+from sill.predict import model
 from sill.text import read_toml
 
 pytestmark = pytest.mark.quick
@@ -15,7 +16,7 @@ NODES = [10, 100, 1000, 10_000, 100_000]
 
 @pytest.fixture
 def table() -> dict:
-    return read_toml(model_cli.CONSTANTS)
+    return read_toml(predict.CONSTANTS)
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ def test_constants_are_printed_edited_and_used(sill, tmp_path):
 
 
 def test_a_store_is_measured(sill, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_cli, "_PROBE_BYTES", 8 << 20)
+    monkeypatch.setattr(predict, "_PROBE_BYTES", 8 << 20)
     told = json.loads(sill("model", "--measure", f"local={tmp_path}", "--nodes", "1", "--json").stdout)
     found = told["constants"]["stores"]["local"]
     assert found["operation_s"] == pytest.approx(1 / found["operations_per_s"])
