@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from sill.bench import judge, results, runner, scenario
-from sill.bench.series import Series
 from sill.mpi.builds import Target
 
 # Writes the JSON of a mini-app. Its figures come from its options; what it was started with goes to $FAKE_LOG.
@@ -101,7 +100,7 @@ def sample(variant: str, value: float, repetition: int = 0, unit: str = "B/s", *
 
 def judged(s: scenario.Scenario, *samples: dict[str, Any], mpi: str = "mpich5") -> dict[str, dict[str, Any]]:
     """The comparisons' rows for made-up samples, by name."""
-    return {row["name"]: row for row in judge.judge(mpi, s, Series(samples))}
+    return {row["name"]: row for row in judge.judge(mpi, s, judge.Series(samples))}
 
 
 def started(log: Path) -> list[dict]:

@@ -8,7 +8,7 @@ import re
 
 import pytest
 from bench_support import MEMORY_AND_STORAGE, fake_target, load, measure
-from sill.bench import compare, plots, report, results
+from sill.bench import plots, report, results, tables
 
 pytestmark = pytest.mark.quick
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -117,7 +117,7 @@ def test_conditions_name_what_makes_figures_doubtful(found):
     [([1, 2], [3, 4], "changed"), ([1, 3], [2, 4], ""), ([4, 5], [1, 2], "changed"), ([1], [5], "one sample")],
 )
 def test_changed_is_what_repetitions_do_not_explain(a, b, said):
-    assert compare.verdict(a, b) == said
+    assert tables.verdict(a, b) == said
 
 
 def test_compare_shows_ratios_and_on_request_figures(tmp_path, found, sill):
@@ -157,5 +157,5 @@ def called(found, name: str, version: str):
 def test_compare_knows_an_mpi_by_its_version(tmp_path, found, before, after, said):
     results.write(called(found, *before), tmp_path / "a")
     results.write(called(found, *after), tmp_path / "b")
-    ratios, figures = compare.rows(tmp_path / "a", tmp_path / "b")
+    ratios, figures = tables.compared_rows(tmp_path / "a", tmp_path / "b")
     assert {row[1] for row in ratios} == {row[1] for row in figures} == ({said} if said else set())

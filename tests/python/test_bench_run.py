@@ -14,7 +14,7 @@ from bench_support import LAUNCHER, MEMORY_AND_STORAGE, PROGRAM, executable, loa
 from command_support import BUILD, MPIS, ROOT
 from launching import TIMEOUT_S, Job
 from sill import SillError
-from sill.bench import results, runner, scenario, schema, words
+from sill.bench import resources, results, runner, scenario
 from sill.bench.model import Text
 
 pytestmark = pytest.mark.quick
@@ -126,13 +126,13 @@ def test_text_is_made_once_for_its_size_and_is_the_same_for_everybody(tmp_path, 
     [variants.a]
     """
     seen = []
-    monkey = words.folder
-    with mock.patch.object(words, "folder", lambda *more: seen.append(monkey(*more)) or seen[-1]):
+    monkey = resources.text_folder
+    with mock.patch.object(resources, "text_folder", lambda *more: seen.append(monkey(*more)) or seen[-1]):
         measure(load(tmp_path, text), target, tmp_path)
     assert len(seen) == 4
     assert [path.name for path in dict.fromkeys(seen)] == ["text-3145728", "text-6291456"]
     assert started(log)[0]["words"] == [str(seen[0]), "more"]
-    one, other = (words.folder(tmp_path / make, Text(3 << 20, file_bytes=2 << 20), 1) for make in ("1", "2"))
+    one, other = (resources.text_folder(tmp_path / make, Text(3 << 20, file_bytes=2 << 20), 1) for make in ("1", "2"))
     files = sorted(one.iterdir())
     assert [path.stat().st_size for path in files] == [2 << 20, 1 << 20]
     assert all(path.read_bytes() == (other / path.name).read_bytes() for path in files)
@@ -207,9 +207,9 @@ def test_results_fit_the_schema_and_come_back(tmp_path, target):
 )
 def test_the_schema_finds_what_is_wrong(tmp_path, target, change, problem):
     found = measure(load(tmp_path, MEMORY_AND_STORAGE + COMPARISON, repetitions=1), target, tmp_path)
-    assert schema.problems(found) == []
+    assert results.problems(found) == []
     change(found)
-    wrong = schema.problems(found)
+    wrong = results.problems(found)
     assert len(wrong) == 1
     assert problem in wrong[0]
 

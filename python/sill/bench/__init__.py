@@ -1,5 +1,5 @@
 """`sill bench`: run scenarios, judge their ratios against goals, report, compare. See docs/benchmarks.md.
 
-scenario (what to measure, from TOML) -> runner (jobs, limits, places) -> results (JSON) -> judge (ratios, goals)
--> tables, plots, report, compare.
+scenario (what to measure, from TOML) -> runner (jobs, resources) -> results (JSON) -> judge (ratios, goals)
+-> tables, plots, report.
 """

@@ -67,7 +67,7 @@ def _run(
 
     Exits 1 if something could not be measured.
     """
-    from . import devices, runner, scenario
+    from . import resources, runner, scenario
     from . import results as result_file
 
     names = list(scenario.files()) if names == ["all"] else names
@@ -90,7 +90,7 @@ def _run(
             able = found if mpi else [t for t in found if not s.program or t.program(s.program)] or found
             chosen = able if s.every_mpi or mpi else [builds.preferred(able)]
             try:
-                with devices.places(s.places, given, base) as made:
+                with resources.places(s.places, given, base) as made:
                     own_store = next((Path(place.path) for place in made if place.name == "store"), base)
                     bad |= _run_one(s, chosen, own_store, made, folder, options, strict)
             except SillError as error:
@@ -144,13 +144,13 @@ def _compare(
     figures: bool = typer.Option(False, "--figures", help="Every figure, too, not only the ratios."),
 ) -> None:
     """Hold two runs against each other; "changed" where their repetitions don't overlap."""
-    from . import compare
+    from . import tables
 
-    ratios, rows = compare.rows(a, b)
-    print_table(plain_table(*compare.RATIO_HEAD), ratios)
+    ratios, rows = tables.compared_rows(a, b)
+    print_table(plain_table(*tables.COMPARED_RATIOS_HEAD), ratios)
     if figures:
         print()
-        print_table(plain_table(*compare.FIGURE_HEAD), rows)
+        print_table(plain_table(*tables.COMPARED_FIGURES_HEAD), rows)
 
 
 def _numbers(text: Optional[str]) -> Optional[list[int]]:

@@ -15,8 +15,8 @@ from typing import Any
 from ..errors import SillError
 from ..mpi.builds import Target
 from ..text import bytes_of
-from .limits import Limit
 from .model import Point, Scenario, Table, Variant
+from .resources import Limit
 
 _GRACE_S = 10
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import output
+from .judge import Series, number, without
 from .model import Figure
 from .results import Results, titles
 from .scenario import figures_of
-from .series import Series, number, without
 from .tables import goal_text, scaled
 
 _WIDE = 50  # ratios that differ by more than this factor get a logarithmic axis

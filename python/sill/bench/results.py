@@ -1,4 +1,4 @@
-"""Results of a scenario: a JSON file as bench/result.schema.json says, and looking up figures in it."""
+"""Results of a scenario: a JSON file as bench/result.schema.json says."""
 
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ from ..errors import SillError
 from ..mpi.builds import Target
 from ..mpi.mpis import CHECKOUT, title
 from ..system import file_system_of
-from . import judge, schema
-from .devices import Made
+from .judge import Series, judge
 from .model import Scenario
+from .resources import Made
 from .scenario import data
-from .series import Series
 
 FORMAT = 2
 Results = dict[str, Any]
+_TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+}
 
 
 def build(
@@ -51,7 +59,7 @@ def build(
         "machine": {**machine, "load_after": os.getloadavg()[0]},
         "mpis": [{"name": t.mpi, "version": t.version, "family": t.family} for t in targets],
         "samples": samples,
-        "comparisons": [row for t in targets for row in judge.judge(t.mpi, scenario, series)],
+        "comparisons": [row for t in targets for row in judge(t.mpi, scenario, series)],
         "failures": failures,
     }
 
@@ -96,7 +104,7 @@ def usual_folder() -> Path:
 
 def write(results: Results, folder: Path) -> Path:
     """Store results, checked against the schema, as TIME-SCENARIO.json; the path."""
-    if wrong := schema.problems(results):
+    if wrong := problems(results):
         raise SillError(f"results are not as result.schema.json says: {wrong[0]}; please report it")
     folder.mkdir(parents=True, exist_ok=True)
     time = results["created"].replace(":", "").split("+")[0]
@@ -111,7 +119,7 @@ def read(path: Path) -> Results:
         results = json.loads(path.read_text())
     except ValueError as error:
         raise SillError(f"{path}: not JSON ({error}); name a file that `sill bench run` wrote") from error
-    if wrong := schema.problems(results):
+    if wrong := problems(results):
         raise SillError(f"{path}: not a result of this version ({wrong[0]}); measure again with `sill bench run`")
     return results
 
@@ -167,3 +175,34 @@ def conditions(results: Results) -> list[str]:
     if results["options"].get("quick"):
         lines.append("--quick: smaller sizes, which the goals were not set for")
     return lines
+
+
+# --- the schema ---
+
+
+def problems(results: Any, schema: dict[str, Any] | None = None, at: str = "results") -> list[str]:
+    """What is not as the schema says, one line each; as much of JSON Schema as result.schema.json uses."""
+    if schema is None:
+        schema = json.loads(data("result.schema.json").read_text())
+    wanted = schema.get("type", list(_TYPES))
+    if not any(_is(results, name) for name in ([wanted] if isinstance(wanted, str) else wanted)):
+        return [f"{at}: not of type {wanted}"]
+    if "enum" in schema and results not in schema["enum"]:
+        return [f"{at}: {results!r} is none of {schema['enum']}"]
+    found = []
+    if isinstance(results, dict):
+        properties = schema.get("properties", {})
+        found += [f"{at}: no {key}" for key in schema.get("required", []) if key not in results]
+        if schema.get("additionalProperties") is False:
+            found += [f"{at}: {key} isn't in the schema" for key in results if key not in properties]
+        for key, rule in properties.items():
+            found += problems(results[key], rule, f"{at}.{key}") if key in results else []
+    elif isinstance(results, list) and "items" in schema:
+        for index, item in enumerate(results):
+            found += problems(item, schema["items"], f"{at}[{index}]")
+    return found
+
+
+def _is(value: Any, name: str) -> bool:
+    """Whether a value has a JSON type; in Python True is also an int."""
+    return isinstance(value, _TYPES[name]) and not (isinstance(value, bool) and name in ("integer", "number"))

@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 
 from ..errors import SillError
 from ..mpi.builds import Target
-from . import jobs, words
-from .devices import Made
-from .limits import limited
+from . import jobs, resources
 from .model import Point, Scenario, Variant
+from .resources import Made
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -74,7 +73,7 @@ def run(
                 continue
             say(_progress(scenario, turn, number, len(plan), time.monotonic() - begun))
             try:
-                text = words.folder(folder, scenario.text, turn.point.ranks)
+                text = resources.text_folder(folder, scenario.text, turn.point.ranks)
                 samples.append(_sample(scenario, turn, folder / str(number), groups, number, text, places))
             except SillError as error:
                 given_up.add(key)
@@ -90,7 +89,7 @@ def _sample(
         job = jobs.Job(
             scenario, turn.target, turn.variant, turn.point, folder, text, {place.name: place.path for place in places}
         )
-        with limited(turn.variant.limit, groups) as limit:
+        with resources.limited(turn.variant.limit, groups) as limit:
             found = jobs.run(job, limit)
     finally:
         shutil.rmtree(folder)
