@@ -18,7 +18,7 @@ from pathlib import Path
 from . import native, system, topo
 from .errors import SillError
 from .mpi import builds, launchers, mpis
-from .text import size
+from .text import answer, size
 
 OK, WARN, BAD = "ok", "warn", "bad"
 
@@ -126,9 +126,6 @@ def _usual_folders() -> list[str]:
 
 
 def _store(folder: str) -> Finding:
-    def can(ability: bool | None) -> str:
-        return {True: "yes", False: "no", None: "unknown"}[ability]
-
     try:
         store = native.query(folder)
     except SillError as error:
@@ -137,8 +134,8 @@ def _store(folder: str) -> Finding:
     trial = system.try_out(folder)
     found = (
         f"{store.file_system}, {topo.place(store)}, {size(store.available_bytes)} of {size(store.capacity_bytes)} "
-        f"free, reflink {can(trial.reflink)}, DAX {can(store.dax)}, O_DIRECT {can(trial.direct)}, "
-        f"fallocate {can(trial.reserve)}"
+        f"free, reflink {answer(trial.reflink)}, DAX {answer(store.dax)}, O_DIRECT {answer(trial.direct)}, "
+        f"fallocate {answer(trial.reserve)}"
     )
     verdict, advice = _judge(store, trial)
     return Finding("file system", folder, verdict, found, advice)
@@ -166,7 +163,7 @@ def _shared_memory() -> Finding:
         return Finding("memory", "/dev/shm", BAD, "missing", "mount it: MPI libraries keep shared memory there")
     space = os.statvfs("/dev/shm")
     free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
-    memory = _meminfo("MemTotal")
+    memory = system.meminfo("MemTotal")
     small = memory is not None and total < memory // 4
     advice = "windows on one node ask for their size here: enlarge it (mount -o remount,size=..., docker --shm-size)"
     return Finding(
@@ -210,9 +207,9 @@ def _descriptors(limit: int, hard: int, cores: int) -> Finding:
 
 
 def _memory() -> Iterator[Finding]:
-    available = _meminfo("MemAvailable")
+    available = system.meminfo("MemAvailable")
     yield Finding("memory", "available", OK, size(available))
-    limit, path = _cgroup_limit()
+    limit, path = system.memory_limit()
     if limit is None:
         yield Finding("memory", "cgroup limit", OK, "none")
     else:
@@ -225,8 +222,8 @@ def _memory() -> Iterator[Finding]:
     yield _dirty_pages()
     yield _swap()
     yield Finding("memory", "page size", OK, size(os.sysconf("SC_PAGE_SIZE")))
-    huge = _meminfo("HugePages_Total")
-    enabled = _read("/sys/kernel/mm/transparent_hugepage/enabled")
+    huge = system.meminfo("HugePages_Total")
+    enabled = system.read("/sys/kernel/mm/transparent_hugepage/enabled")
     chosen = re.search(r"\[(\w+)\]", enabled or "")
     mode = chosen[1] if chosen else "not there"
     advice = "memory windows fault slower: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
@@ -239,7 +236,7 @@ def _dirty_pages() -> Finding:
     """How much may be dirty before the kernel holds back who dirties more; bytes count instead of a ratio if set."""
 
     def number(name: str) -> int:
-        return int((_read(f"/proc/sys/vm/{name}") or "").strip() or -1)
+        return int((system.read(f"/proc/sys/vm/{name}") or "").strip() or -1)
 
     def show(name: str) -> str:
         limit = number(f"{name}_bytes")
@@ -247,14 +244,14 @@ def _dirty_pages() -> Finding:
 
     if number("dirty_ratio") < 0:
         return Finding("memory", "dirty pages", WARN, "no /proc/sys/vm/dirty_ratio", "look on the host itself")
-    share = number("dirty_bytes") * 100 / (_meminfo("MemTotal") or 1) or number("dirty_ratio")
+    share = number("dirty_bytes") * 100 / (system.meminfo("MemTotal") or 1) or number("dirty_ratio")
     found = f"held back at {show('dirty')} of memory, written out from {show('dirty_background')} on"
     advice = "what fills windows faster than the device writes is slow early: sysctl vm.dirty_ratio=20, or more"
     return Finding("memory", "dirty pages", WARN if share < 20 else OK, found, advice if share < 20 else "")
 
 
 def _swap() -> Finding:
-    total = _meminfo("SwapTotal") or 0
+    total = system.meminfo("SwapTotal") or 0
     advice = "what windows have in memory may go there, and is slow then; for measurements: swapoff -a"
     return Finding("memory", "swap", WARN if total else OK, size(total) if total else "none", advice if total else "")
 
@@ -282,38 +279,3 @@ def _io_uring() -> tuple[bool, str]:
         reasons = {errno.ENOSYS: "not in this kernel", errno.EPERM: "forbidden by the system or the container"}
         return False, reasons.get(error.errno, error.strerror)
     return True, "works"
-
-
-def _meminfo(name: str) -> int | None:
-    """A number of /proc/meminfo, in bytes where it has a unit."""
-    match = re.search(rf"^{name}:\s+(\d+)( kB)?", _read("/proc/meminfo") or "", re.M)
-    return int(match[1]) * (1024 if match[2] else 1) if match else None
-
-
-def _read(path: str) -> str | None:
-    try:
-        return Path(path).read_text()
-    except OSError:
-        return None
-
-
-def _cgroup_limit() -> tuple[int | None, str]:
-    """The smallest memory limit of this process's cgroup and those above it, v1 and v2."""
-    limits: list[tuple[int, str]] = []
-    for line in (_read("/proc/self/cgroup") or "").splitlines():
-        _, controllers, name = line.split(":", 2)
-        if controllers == "":
-            root, file = "/sys/fs/cgroup", "memory.max"
-        elif "memory" in controllers.split(","):
-            root, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        else:
-            continue
-        group = Path(root + name)
-        for folder in (group, *group.parents):
-            text = (_read(str(folder / file)) or "").strip()
-            # Version 1 writes a number near 2^63 for no limit.
-            if text.isdigit() and int(text) < 2**62:
-                limits.append((int(text), str(folder)))
-            if str(folder) == root:
-                break
-    return min(limits) if limits else (None, "")

@@ -1,4 +1,4 @@
-"""What Linux tells of files: pages in the cache, the file system of a folder, and what works in it, found by trying."""
+"""What Linux tells: memory and its limits, pages in the cache, and what works in a folder, found by trying."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import mmap
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,48 @@ class Trial:
     reflink: bool | None = None
     direct: bool | None = None  # O_DIRECT
     error: str = ""  # why it could not be tried
+
+
+def read(path: str) -> str | None:
+    """The text of one of the kernel's files; None where it isn't there."""
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return None
+
+
+def meminfo(name: str) -> int | None:
+    """A number of /proc/meminfo, in bytes where it has a unit."""
+    match = re.search(rf"^{name}:\s+(\d+)( kB)?", read("/proc/meminfo") or "", re.M)
+    return int(match[1]) * (1024 if match[2] else 1) if match else None
+
+
+def control_groups() -> Iterator[tuple[list[str], str]]:
+    """The controllers and the path of each control group of this process; that of version 2 has the controller ""."""
+    for line in (read("/proc/self/cgroup") or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        yield controllers.split(","), path
+
+
+def memory_limit() -> tuple[int | None, str]:
+    """The smallest memory limit of this process's control group and those above it, v1 and v2, and whose it is."""
+    limits: list[tuple[int, str]] = []
+    for controllers, path in control_groups():
+        if controllers == [""]:
+            root, file = "/sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers:
+            root, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = Path(root + path)
+        for folder in (group, *group.parents):
+            text = (read(str(folder / file)) or "").strip()
+            # Version 1 writes a number near 2^63 for no limit.
+            if text.isdigit() and int(text) < 2**62:
+                limits.append((int(text), str(folder)))
+            if str(folder) == root:
+                break
+    return min(limits) if limits else (None, "")
 
 
 def call(function: str, *arguments: object) -> int:

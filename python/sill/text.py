@@ -41,6 +41,10 @@ def ago(time: datetime | None) -> str:
     return f"{seconds} s ago"
 
 
+def answer(known: bool | None) -> str:
+    return {True: "yes", False: "no", None: "unknown"}[known]
+
+
 def ranges(numbers: Iterable[int]) -> str:
     """Ascending numbers in short, e.g. 0-3,7."""
     parts: list[list[int]] = []

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from command_support import BUILD, MPIS, ROOT
-from sill import doctor, native
+from sill import doctor, native, system
 
 
 @pytest.fixture
@@ -105,8 +105,8 @@ def test_cgroup_limits_are_found(tmp_path, monkeypatch):
             f"{root}/a/{file}": "1073741824\n",
             f"{root}/{file}": unlimited,
         }
-        monkeypatch.setattr(doctor, "_read", texts.get)
-        assert doctor._cgroup_limit() == (1 << 30, f"{root}/a")
+        monkeypatch.setattr(system, "read", texts.get)
+        assert system.memory_limit() == (1 << 30, f"{root}/a")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_slows_down_filling_windows_is_named(ratio, count, swap, verdicts, 
         "/proc/sys/vm/dirty_background_ratio": "10\n",
         "/proc/sys/vm/dirty_background_bytes": "0\n",
     }
-    monkeypatch.setattr(doctor, "_read", texts.get)
+    monkeypatch.setattr(system, "read", texts.get)
     dirty, swapping = doctor._dirty_pages(), doctor._swap()
     assert (dirty.verdict, swapping.verdict) == verdicts
     assert dirty.found == found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Optional
 
@@ -76,10 +77,10 @@ def _run(
         scenario.load(name, quick, repetitions, _numbers(ranks), own, dict(pairs(parameters, "--set")))
         for name in names
     ]
-    _check_variants(own, loaded)
+    _check_names("--command", "variant", own, {variant.name for s in loaded for variant in s.variants})
     loaded = [runner.without_difference(s) for s in loaded] if null else loaded
     given = dict(pairs(places_given, "--place"))
-    _check_places(given, loaded)
+    _check_names("--place", "place", given, {place.name for s in loaded for place in s.places})
     found = builds.targets(mpi or [], build, mpiexec, [s.program for s in loaded if s.program])
     folder, options = results or result_file.usual_folder(), {"quick": quick, "null": null, "mpiexec": mpiexec}
     base = (store or (build or builds.build_folder() or Path()) / "bench-store").absolute()
@@ -162,16 +163,8 @@ def _numbers(text: Optional[str]) -> Optional[list[int]]:
     return [int(word) for word in words]
 
 
-def _check_places(given: dict[str, str], scenarios: list) -> None:
-    names = {place.name for s in scenarios for place in s.places}
+def _check_names(option: str, what: str, given: Iterable[str], known: set[str]) -> None:
     for name in given:
-        if name not in names:
-            there = ", ".join(sorted(names)) or "none: it has no places"
-            raise SillError(f"--place {name}=...: no place of that name; choose of {there}", 2)
-
-
-def _check_variants(commands: dict[str, list[str]], scenarios: list) -> None:
-    names = {variant.name for s in scenarios for variant in s.variants}
-    for name in commands:
-        if name not in names:
-            raise SillError(f"--command {name}=...: no variant of that name; choose of {', '.join(sorted(names))}", 2)
+        if name not in known:
+            there = ", ".join(sorted(known)) or f"none: it has no {what}s"
+            raise SillError(f"{option} {name}=...: no {what} of that name; choose of {there}", 2)

@@ -26,7 +26,7 @@ class Series:
         for sample in samples:
             for result in sample["results"]:
                 key = (sample["mpi"], sample["variant"], result["name"])
-                labels = labels_of({**sample["point"], **result["labels"]})
+                labels = tuple(sorted((n, _text(v)) for n, v in {**sample["point"], **result["labels"]}.items()))
                 by_repetition = found.setdefault(key, {}).setdefault(labels, {})
                 by_repetition.setdefault(sample["repetition"], []).append(result["value"])
                 self.units[result["name"]] = result["unit"]
@@ -43,10 +43,6 @@ class Series:
     def all(self) -> Iterable[tuple[tuple[str, str, str], dict[Labels, Values]]]:
         """((MPI, variant, name), its series), in the order in which they were measured."""
         return self._found.items()
-
-
-def labels_of(table: dict[str, Any]) -> Labels:
-    return tuple(sorted((name, _text(value)) for name, value in table.items()))
 
 
 def _text(value: Any) -> str:
@@ -159,7 +155,9 @@ def _points_of(mpi: str, c: Comparison, index: int, series: Series, missing: set
     for labels, values in of.items():
         there = {v: found[labels] for v, found in bases.items() if labels in found}
         base = _best(there, unit) if there else ""
-        values = _less(values, _apart(mpi, c, index, labels, series)) if c.minus else values
+        if c.minus:
+            apart = _apart(mpi, c, index, labels, series)
+            values = {n: value - apart[n] for n, value in values.items() if n in apart}
         ratios = _ratios(values, there[base], unit, c.form) if there else [] if c.over else list(values.values())
         if ratios:
             middle, reach = statistics.median(ratios), spread(ratios)
@@ -187,10 +185,6 @@ def _apart(mpi: str, c: Comparison, index: int, labels: Labels, series: Series) 
     """What is taken off at a point: the figure that has no labels but the point's, beside those it is chosen by."""
     found = _values(mpi, c, c.minus, c.of.variants[0], index, series, _chosen(c.minus)) if c.minus else {}
     return next((values for own, values in found.items() if set(own) <= set(labels)), {})
-
-
-def _less(values: Values, minus: Values) -> Values:
-    return {n: value - minus[n] for n, value in values.items() if n in minus}
 
 
 def _best(candidates: dict[str, Values], unit: str) -> str:

@@ -162,8 +162,3 @@ def _tick(value: float) -> str:
         if value >= 1 << shift and (value / (1 << shift) * 4).is_integer():
             return f"{value / (1 << shift):g}{suffix}"
     return f"{value:g}"
-
-
-def mpis_of(results: Results) -> list[str]:
-    """The MPIs with samples."""
-    return list(dict.fromkeys(sample["mpi"] for sample in results["samples"]))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import html
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
 from . import plots, tables
@@ -32,7 +32,7 @@ def write(folder: Path, output: Path) -> list[Path]:
     written, sections = [], []
     for name, results in found.items():
         pictures = {}
-        for mpi in plots.mpis_of(results):
+        for mpi in dict.fromkeys(sample["mpi"] for sample in results["samples"]):
             pictures[mpi] = output / f"{name}-{mpi}.png"
             pictures[mpi].write_bytes(plots.draw(results, mpi))
         sections.append(_section(results, pictures))
@@ -53,7 +53,7 @@ def _page(all_results: Sequence[Results], sections: Sequence[str]) -> str:
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Sill: benchmarks</title>",
         f"<style>{_STYLE}</style></head><body><h1>Sill: benchmarks</h1>",
-        f"<p>{met} of {len(with_goal)} goals met.{_text(not_counted)} {_LEGEND}</p>",
+        f"<p>{met} of {len(with_goal)} goals met.{escape(not_counted)} {_LEGEND}</p>",
         "<h2>Goals</h2>",
         _table(tables.GOAL_HEAD, rows),
         *sections,
@@ -64,12 +64,12 @@ def _page(all_results: Sequence[Results], sections: Sequence[str]) -> str:
 
 def _section(results: Results, pictures: dict[str, Path]) -> str:
     scenario = results["scenario"]
-    parts = [f"<h2 id='{_text(scenario['name'])}'>{_text(scenario['title'])}</h2>"]
-    parts.append(f"<p class='about'>{_text(scenario['about'])}</p>")
+    parts = [f"<h2 id='{escape(scenario['name'])}'>{escape(scenario['title'])}</h2>"]
+    parts.append(f"<p class='about'>{escape(scenario['about'])}</p>")
     commit = f", commit {results['machine']['commit']}" if results["machine"]["commit"] else ""
     lines = [f"{results['created']}{commit}", *conditions(results)]
-    parts.append("<p><small>" + "<br>".join(map(_text, lines)) + "</small></p>")
-    parts += [f"<p class='warn'>Not measured: {_text(failure)}</p>" for failure in results["failures"]]
+    parts.append("<p><small>" + "<br>".join(map(escape, lines)) + "</small></p>")
+    parts += [f"<p class='warn'>Not measured: {escape(failure)}</p>" for failure in results["failures"]]
     parts += [_image(path, f"{scenario['name']}, {mpi}") for mpi, path in pictures.items()]
     parts.append(_table(tables.GOAL_HEAD, tables.goal_rows(results)))
     samples = _table(tables.SAMPLE_HEAD, tables.sample_rows(results))
@@ -79,19 +79,15 @@ def _section(results: Results, pictures: dict[str, Path]) -> str:
 
 def _image(path: Path, name: str) -> str:
     content = base64.b64encode(path.read_bytes()).decode()
-    return f"<p><img alt='{_text(name)}' src='data:image/png;base64,{content}'></p>"
+    return f"<p><img alt='{escape(name)}' src='data:image/png;base64,{content}'></p>"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     kinds = [" class='n'" if name.startswith(">") else "" for name in head]
-    titles = "".join(f"<th{kind}>{_text(name.lstrip('>'))}</th>" for name, kind in zip(head, kinds))
+    titles = "".join(f"<th{kind}>{escape(name.lstrip('>'))}</th>" for name, kind in zip(head, kinds))
     lines = []
     for row in rows:
         verdict = {"met": " class='met'", "MISSED": " class='missed'"}.get(row[-1], "")
-        cells = "".join(f"<td{kind}>{_text(cell)}</td>" for cell, kind in zip(row, kinds))
+        cells = "".join(f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(row, kinds))
         lines.append(f"<tr{verdict}>{cells}</tr>")
     return f"<table><tr>{titles}</tr>{''.join(lines)}</table>"
-
-
-def _text(text: str) -> str:
-    return html.escape(text, quote=True)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import SillError
+from ..system import control_groups
 from .model import Place, Text
 
 # --- memory: a control group where this user may make one, else SILL_MEMORY_LIMIT ---
@@ -85,9 +86,8 @@ def _group_parents(root: Path) -> Iterator[tuple[str, Path, str]]:
     if (root / "cgroup.controllers").exists():
         yield V2, root, "memory.max"
         # A user's own part of the tree, as systemd delegates it, begins above the group of this process.
-        with contextlib.suppress(OSError):
-            own = [line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")]
-            for path in own:
+        for controllers, path in control_groups():
+            if controllers == [""]:
                 yield V2, (root / path.lstrip("/")).parent, "memory.max"
 
 
@@ -216,21 +216,13 @@ def _throttled(device: str, rate: int) -> Iterator[None]:
 
 
 def _throttle(device: str, rate: int) -> None:
-    for group in dict.fromkeys((BLKIO, BLKIO / _own_group())):
+    own = [path.lstrip("/") for controllers, path in control_groups() if "blkio" in controllers]
+    for group in dict.fromkeys((BLKIO, *(BLKIO / path for path in own))):
         for knob in _KNOBS:
             try:
                 (group / knob).write_text(f"{device} {rate}")
             except OSError as error:
                 raise SillError(f"{group / knob}: {error.strerror}; name folders with --place instead") from error
-
-
-def _own_group() -> str:
-    """This process's group of the blkio controller, below its root."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if "blkio" in controllers.split(","):
-            return path.lstrip("/")
-    return ""
 
 
 def _run(*words: object) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..errors import SillError
 from ..output import plain_table, print_table, pyplot
-from ..text import ranges, size
+from ..text import answer, ranges, size
 from . import Directory, Group, Topology, medium, reach
 
 _MOST_NODES = 20  # lines of a store's tree; JSON has all
@@ -54,7 +54,7 @@ def store_table(found: Topology) -> Table:
         table = plain_table(*common, ">block", "reflink", "DAX", "O_DIRECT")
         for directory, group in _groups(found):
             store = group.store
-            abilities = [_answer(ability) for ability in (store.reflink, store.dax, store.direct_io)]
+            abilities = [answer(ability) for ability in (store.reflink, store.dax, store.direct_io)]
             table.add_row(*_common(directory, group), size(store.block_bytes), *abilities)
         return table
     table = plain_table(*common, ">nodes", "ranks", "note")
@@ -126,10 +126,6 @@ def _branches(entries: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
         yield f"{'└─' if last else '├─'} {title}"
         for j, leaf in enumerate(leaves):
             yield f"{'   ' if last else '│  '}{'└─' if j == len(leaves) - 1 else '├─'} {leaf}"
-
-
-def _answer(known: bool | None) -> str:
-    return {True: "yes", False: "no", None: "unknown"}[known]
 
 
 def _ranks(ranks: Sequence[int]) -> str:
