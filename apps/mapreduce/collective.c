@@ -40,47 +40,10 @@ static struct segment* room_for(struct checkpoint* checkpoint, size_t bytes) {
   return (struct segment*)(checkpoint->log + checkpoint->log_bytes);
 }
 
-static void read_at(struct checkpoint* checkpoint, uint64_t at, void* to, size_t bytes) {
-  MPI_Status status;
-  int count = 0;
-  APP_TRY(MPI_File_read_at(checkpoint->file, (MPI_Offset)at, to, (int)bytes, MPI_BYTE, &status));
-  APP_TRY(MPI_Get_count(&status, MPI_BYTE, &count));
-  if ((size_t)count != bytes) app_fail("the checkpoint ends at byte %llu", (unsigned long long)at + (uint64_t)count);
-}
-
-/* Find the whole segments; this rank keeps every so many-th. All ranks look at all, and so find the same. */
-static void scan(struct checkpoint* checkpoint, struct job* job, uint64_t size) {
-  size_t head_bytes = segment_head(job->ranks);
-  for (uint64_t number = 0, room; (room = size - checkpoint->end) >= head_bytes; number++) {
-    struct segment* segment = room_for(checkpoint, head_bytes);
-    read_at(checkpoint, checkpoint->end, segment, head_bytes);
-    size_t bytes = segment->bytes;
-    if (bytes < head_bytes || bytes > room || bytes > INT_MAX) return;
-    segment = room_for(checkpoint, bytes);
-    read_at(checkpoint, checkpoint->end, segment, bytes);
-    if (!segment_valid(segment, bytes, job->ranks, checkpoint->run, checkpoint->end)) return;
-    if (segment->task >= job->input.tasks) return;
-    job->done[segment->task] = true;
-    job->found.checkpoints++;
-    segment_account(segment, &job->input, &job->found);
-    checkpoint->end += bytes;
-    if (number % (uint64_t)job->ranks == (uint64_t)job->rank) checkpoint->log_bytes += bytes;
-  }
-}
-
-/* Begin with nothing. */
-static void begin_anew(struct checkpoint* checkpoint, const struct job* job) {
+/* Open the file, if it is wanted, and begin with nothing. */
+static void open_checkpoint(struct checkpoint* checkpoint, const struct job* job) {
+  if (!job->options->checkpoint) return;
   checkpoint->run = new_run();
-  APP_TRY(MPI_File_set_size(checkpoint->file, 0));
-  struct head head = head_of(job, checkpoint->run, 0);
-  if (job->rank == 0) APP_TRY(MPI_File_write_at(checkpoint->file, 0, &head, sizeof head, MPI_BYTE, MPI_STATUS_IGNORE));
-  APP_TRY(MPI_File_sync(checkpoint->file));
-}
-
-/* Open the file, if it is wanted, and take up what it holds or begin with nothing. */
-static void open_checkpoint(struct checkpoint* checkpoint, struct job* job) {
-  const struct options* options = job->options;
-  if (!options->checkpoint && !options->resume) return;
   if (snprintf(checkpoint->path, sizeof checkpoint->path, "%s/mapreduce-2s", app_store()) >=
       (int)sizeof checkpoint->path)
     app_fail("--store: the name is too long");
@@ -89,16 +52,13 @@ static void open_checkpoint(struct checkpoint* checkpoint, struct job* job) {
   MPI_Offset size = 0;
   struct head head = {.run = 0};
   APP_TRY(MPI_File_get_size(checkpoint->file, &size));
-  bool whole = (uint64_t)size >= sizeof head;
-  read_at(checkpoint, 0, &head, whole ? sizeof head : (size_t)size);
+  int bytes = size < (MPI_Offset)sizeof head ? (int)size : (int)sizeof head;
+  APP_TRY(MPI_File_read_at(checkpoint->file, 0, &head, bytes, MPI_BYTE, MPI_STATUS_IGNORE));
   if (!head_may_be(&head)) app_fail("%s holds something else; use another --store", checkpoint->path);
-  if (options->resume && whole) {
-    head_compare(&head, job, head.run, 0);
-    checkpoint->run = head.run;
-    scan(checkpoint, job, (uint64_t)size);
-  } else {
-    begin_anew(checkpoint, job);
-  }
+  APP_TRY(MPI_File_set_size(checkpoint->file, 0));
+  head = head_of(job, checkpoint->run, 0);
+  if (job->rank == 0) APP_TRY(MPI_File_write_at(checkpoint->file, 0, &head, sizeof head, MPI_BYTE, MPI_STATUS_IGNORE));
+  APP_TRY(MPI_File_sync(checkpoint->file));
 }
 
 /* Write the segments of a round one behind the other, this rank's at `place`, and make them durable; all ranks' have
@@ -106,7 +66,6 @@ static void open_checkpoint(struct checkpoint* checkpoint, struct job* job) {
 static void write_checkpoint(struct checkpoint* checkpoint, struct job* job, const struct segment* segment,
                              uint64_t place, size_t bytes, uint64_t all) {
   double start = app_seconds();
-  kill_in(KILL_CHECKPOINT);
   APP_TRY(MPI_File_write_at_all(checkpoint->file, (MPI_Offset)place, segment, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE));
   APP_TRY(MPI_File_sync(checkpoint->file));
   checkpoint->end += all;
@@ -211,11 +170,9 @@ static void map_all(struct engine* engine) {
   struct job* job = engine->job;
   struct progress progress = job->found;
   for (uint64_t round = 0; is_round(engine, round); round++) {
-    if ((double)progress.tasks >= job->options->kill_at * (double)job->input.tasks) kill_now_due();
     do_round(engine, round, &progress);
     if (job->rank == 0 && show_due()) show_progress(&progress);
   }
-  kill_now_due();
 }
 
 /* --- reduce --- */
@@ -257,7 +214,6 @@ static void exchange_and_reduce(struct engine* engine) {
   char* theirs = app_allocate(bytes);
   for (int rank = 0; rank < job->ranks; rank++) gather(engine, rank, mine + begins[rank]);
   APP_TRY(MPI_Alltoallv(mine, counts, begins, MPI_BYTE, theirs, their_counts, their_begins, MPI_BYTE, MPI_COMM_WORLD));
-  kill_in(KILL_REDUCE);
   segment_reduce(theirs, bytes, &job->reduced);
   free(counts);
   free(mine);
@@ -294,7 +250,7 @@ void run_collective(struct job* job) {
   open_checkpoint(&engine.kept, job);
   engine.deal = input_deal(&job->input, job->done, job->ranks, job->skew);
   job->times.open = app_seconds() - start;
-  if (job->rank == 0) show_start(&job->input, 0, &job->found);
+  if (job->rank == 0) show_start(&job->input, &job->found);
   map_all(&engine);
   start = app_seconds();
   exchange_and_reduce(&engine);

@@ -16,7 +16,7 @@ struct options {
   bool fixed;               /* 1s: nobody takes tasks of others */
   bool checkpoint, resume;
   uint64_t task_bytes;
-  uint64_t log_bytes, result_bytes; /* of the windows of 1s; 0 = choose */
+  uint64_t log_bytes, result_bytes; /* of the windows of 1s; 0 to choose */
   uint64_t top;
   const char* counts; /* file for the whole list, NULL if not wanted */
   bool events;

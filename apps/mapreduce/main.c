@@ -24,9 +24,11 @@ static const struct app_option table[] = {
     {"skew", "SHARE", APP_REAL, &options.skew, "share of the tasks that rank 0 gets if skewed"},
     {"fixed", NULL, APP_FLAG, &options.fixed, "1s: ranks without tasks take none of others"},
     {"checkpoint", NULL, APP_FLAG, &options.checkpoint, "make durable what is done, after each task and the reduce"},
-    {"resume", NULL, APP_FLAG, &options.resume, "go on from what an earlier run left in the store, if it did"},
-    {"log", "SIZE", APP_SIZE, &options.log_bytes, "1s: room of each rank for what tasks give; 0: by the input"},
-    {"result", "SIZE", APP_SIZE, &options.result_bytes, "1s: room of each rank for sorted words; 0: by the input"},
+    {"resume", NULL, APP_FLAG, &options.resume, "1s: go on from what an earlier run left in the store, if it did"},
+    {"log", "SIZE", APP_SIZE, &options.log_bytes,
+     "1s: room of each rank for what tasks give; 0: 64m, on storage all it can take"},
+    {"result", "SIZE", APP_SIZE, &options.result_bytes,
+     "1s: room of each rank for sorted words; 0: 64m, on storage all they can take"},
     {"top", "N", APP_NUMBER, &options.top, "tell the N most frequent words"},
     {"counts", "FILE", APP_TEXT, &options.counts, "write all words and counts there, as sort | uniq -c does"},
     {"events", NULL, APP_FLAG, &options.events, "tell progress on standard output, one JSON object a line"},
@@ -49,6 +51,8 @@ static int check_options(int inputs) {
   if (inputs == 0) return app_wrong("name at least one folder of text; see --help");
   if (options.task_bytes == 0 || options.task_bytes > 1 << 30) return app_wrong("--task-size: not from 1 to 1g");
   if (options.skew > 1) return app_wrong("--skew %g: not from 0 to 1", options.skew);
+  if (strcmp(options.engine, "2s") == 0 && (options.resume || options.kill_rank != UINT64_MAX))
+    return app_wrong("--engine 2s: goes without --resume and --kill-rank");
   kill_prepare(options.kill_rank == (uint64_t)app_rank(), options.kill_in);
   return 0;
 }

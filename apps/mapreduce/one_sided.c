@@ -260,7 +260,7 @@ void run_one_sided(struct job* job) {
   engine.consumed = app_allocate((size_t)job->ranks * sizeof *engine.consumed);
   for (int rank = 0; rank < job->ranks; rank++) engine.consumed[rank] = sizeof(struct head);
   job->times.open = app_seconds() - start;
-  if (job->rank == 0) show_start(&job->input, engine.windows.log.bytes * (uint64_t)job->ranks, &job->found);
+  if (job->rank == 0) show_start(&job->input, &job->found);
   map_and_reduce(&engine);
   start = app_seconds();
   combine(&engine);

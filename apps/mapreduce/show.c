@@ -31,14 +31,13 @@ void progress_add(struct progress* sum, const struct progress* more) {
 
 void show_prepare(bool events) { show.events = events; }
 
-void show_start(const struct input* input, uint64_t window_bytes, const struct progress* restored) {
+void show_start(const struct input* input, const struct progress* restored) {
   show.begin = app_seconds();
   show.bytes = input->bytes;
   show.restored = *restored;
   if (!show.events) return;
-  printf("{\"event\": \"start\", \"ranks\": %d, \"files\": %" PRIu64 ", \"bytes\": %" PRIu64
-         ", \"window_bytes\": %" PRIu64 "}\n",
-         app_ranks(), input->files, input->bytes, window_bytes);
+  printf("{\"event\": \"start\", \"ranks\": %d, \"files\": %" PRIu64 ", \"bytes\": %" PRIu64 "}\n", app_ranks(),
+         input->files, input->bytes);
   if (restored->checkpoints > 0)
     printf("{\"event\": \"restored\", \"checkpoints\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"bytes_total\": %" PRIu64
            ", \"words\": %" PRIu64 "}\n",

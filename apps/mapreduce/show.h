@@ -21,7 +21,7 @@ void progress_add(struct progress* sum, const struct progress* more);
 void show_prepare(bool events);
 
 /* The begin of the work, `restored`: what is there from before. On rank 0. Local. */
-void show_start(const struct input* input, uint64_t window_bytes, const struct progress* restored);
+void show_start(const struct input* input, const struct progress* restored);
 
 /* Whether it is time to tell again. On rank 0. Local. */
 bool show_due(void);

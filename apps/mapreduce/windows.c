@@ -35,41 +35,31 @@ static void open_status(struct window* window) {
   memset(window->base, 0, sizeof(struct status));
 }
 
-static void open_window(struct window* window, const char* name, uint64_t bytes) {
+/* Room for what tasks give, or for sorted words. On storage it is what they take at most, for what isn't used is a hole
+ * in the file; memory may be taken at once. */
+static uint64_t choose_room(const struct job* job, MPI_Info info) {
+  static const uint64_t in_memory = 64 << 20;
+  int length = 0, given = 0;
+  uint64_t most = 3 * job->input.bytes; /* a word of one letter, with two numbers */
+  most += job->input.tasks * (segment_head(job->ranks) + 8);
+  if (!app_window_lasts()) return most < in_memory ? most : in_memory;
+  APP_TRY(MPI_Info_get_valuelen(info, SILL_ALLOC_RESERVE, &length, &given));
+  if (!given) APP_TRY(MPI_Info_set(info, SILL_ALLOC_RESERVE, "sparse"));
+  return most;
+}
+
+/* `bytes`: 0 to choose. */
+static void open_window(struct window* window, const char* name, uint64_t bytes, const struct job* job) {
   MPI_Info info = app_window_info(name);
   /* A checkpoint adds some 100 KiB, and would write out a large page again with each. */
   APP_TRY(MPI_Info_set(info, SILL_ALLOC_LARGE_PAGES, "false"));
-  allocate(window, bytes, info);
+  if (bytes == 0) bytes = choose_room(job, info);
+  allocate(window, bytes + sizeof(struct result), info); /* a log has a smaller head */
   int restored = 0;
   if (sill_win_get_restored != NULL) APP_TRY(sill_win_get_restored(window->win, &restored));
   if (!restored) memset(window->base, 0, sizeof(struct head)); /* memory may hold anything */
   if (!head_may_be((struct head*)window->base))
     app_fail("the file of window %s of rank %d holds something else; use another --store", name, app_rank());
-}
-
-/* Words of so many bytes of text can't take more, each with a blank behind it in the text and two numbers here. */
-static uint64_t most_bytes(const struct job* job) {
-  return job->input.bytes + job->input.bytes / 2 + job->input.tasks * segment_head(job->ranks) + 4096;
-}
-
-/* How much room a rank's segments need, by experience: the larger the task, the more words come again in it. */
-static uint64_t choose_log_bytes(const struct job* job) {
-  if (job->options->log_bytes > 0) return job->options->log_bytes;
-  double share = 2.0 / job->ranks; /* those who are fast take tasks from others */
-  if (job->skew > share) share = job->skew;
-  double root = 1; /* of the task's bytes, about */
-  while (root * root < (double)job->options->task_bytes) root *= 1.25;
-  uint64_t bytes = (uint64_t)(share * (root > 512 ? 512 / root : 1) * (double)most_bytes(job)) + (4 << 20);
-  return bytes < most_bytes(job) ? bytes : most_bytes(job);
-}
-
-/* Room for the words of the ranks below this one in the combine tree. */
-static uint64_t choose_result_bytes(const struct job* job) {
-  if (job->options->result_bytes > 0) return job->options->result_bytes;
-  int below = 1;
-  while (below < job->ranks && (job->rank & below) == 0) below <<= 1;
-  uint64_t bytes = job->input.bytes / 32 / (uint64_t)job->ranks * (uint64_t)below + (16 << 20);
-  return bytes < most_bytes(job) ? bytes : most_bytes(job);
 }
 
 static void look_at_storage(struct windows* windows, const struct job* job) {
@@ -164,8 +154,8 @@ static void go_on(struct windows* windows, struct job* job) {
 void windows_open(struct windows* windows, struct job* job) {
   *windows = (struct windows){0};
   open_status(&windows->status);
-  open_window(&windows->log, "mapreduce-log", choose_log_bytes(job));
-  open_window(&windows->result, "mapreduce-result", choose_result_bytes(job) + sizeof(struct result));
+  open_window(&windows->log, "mapreduce-log", job->options->log_bytes, job);
+  open_window(&windows->result, "mapreduce-result", job->options->result_bytes, job);
   app_backing(windows->log.base);
   look_at_storage(windows, job);
   if (job->options->resume && head_valid(log_of(windows))) windows->run = log_of(windows)->run;

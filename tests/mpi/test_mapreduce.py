@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import disks
 import pytest
 from launching import MPIS, ONE_OF_EACH, ROOT
 
@@ -155,14 +156,14 @@ def test_rules_put_the_windows_on_storage(mpi, path, launcher, small, scratch):
     assert restored["bytes"] == restored["bytes_total"]
 
 
-KILLS = [("storage", "task", 1), ("storage", "checkpoint", 2), ("storage", "reduce", 0), ("2s", "checkpoint", 1)]
+KILLS = [("task", 1), ("checkpoint", 2), ("reduce", 0)]
 
 
-@pytest.mark.parametrize(("kind", "stage", "rank"), KILLS)
-def test_killed_in_a_stage(mpi, kind, stage, rank, launcher, small, scratch):
+@pytest.mark.parametrize(("stage", "rank"), KILLS)
+def test_killed_in_a_stage(mpi, stage, rank, launcher, small, scratch):
     folder, expected = small
     counts = scratch / "counts"
-    words = command(scratch, kind, "--events", "--resume", "--counts", counts)
+    words = command(scratch, "storage", "--events", "--resume", "--counts", counts)
     kill = ["--kill-rank", str(rank), "--kill-at", "0.5", "--kill-in", stage]
     first = launcher.run(mpi, [*words, *kill, folder], 3)
     assert first.code not in (0, None), first.text()
@@ -268,11 +269,10 @@ def test_refuses_what_does_not_belong_together(mpi, launcher, small, scratch):
 
 
 @pytest.mark.parametrize("content", [b"notes", b"somebody's thesis" * 1000], ids=["short", "long"])
-@pytest.mark.parametrize("more", [[], ["--resume"]], ids=["anew", "resume"])
-def test_2s_leaves_a_file_of_somebody_else_alone(mpi, content, more, launcher, small, scratch):
+def test_2s_leaves_a_file_of_somebody_else_alone(mpi, content, launcher, small, scratch):
     store = scratch / "mapreduce-2s"
     store.write_bytes(content)
-    foreign = launcher.run(mpi, command(scratch, "2s", *more, small[0]), 2)
+    foreign = launcher.run(mpi, command(scratch, "2s", small[0]), 2)
     assert foreign.code == 1, foreign.text()
     assert "mapreduce-2s holds something else" in foreign.err
     assert store.read_bytes() == content
@@ -286,13 +286,12 @@ def flip_byte(path: Path, at: int) -> None:
         file.write(bytes([byte ^ 1]))
 
 
-@pytest.mark.parametrize("kind", ["storage", "2s"])
-def test_the_self_check_sees_a_wrong_count(kind, launcher, small, scratch):
+def test_the_self_check_sees_a_wrong_count(launcher, small, scratch):
     """The counts that are restored are those of a text in which a letter has changed since, unnoticed."""
     mpi = MPIS[0]
     text = scratch / "text"
     shutil.copytree(small[0], text, symlinks=True)
-    words = command(scratch, kind, "--keep", "--resume", text)
+    words = command(scratch, "storage", "--keep", "--resume", text)
     assert launcher.run(mpi, words, 2).code == 0
     part = text / "joined 2"
     times = part.stat()
@@ -308,6 +307,7 @@ def test_the_self_check_sees_a_wrong_count(kind, launcher, small, scratch):
     assert "another input" in other.err
 
 
+FULL = ["--hint", "storage_alloc_reserve=full"]
 WRONG = [
     (["--log", "1k"], 1, "choose a larger --log"),
     (["--result", "1k"], 1, "choose a larger --result"),
@@ -317,6 +317,7 @@ WRONG = [
     (["--task-size", "1x"], 2, "--task-size 1x"),
     (["--engine", "3s"], 2, "--engine 3s"),
     (["--engine", "1s|2s"], 2, "--engine 1s|2s"),
+    (["--engine", "2s", "--resume"], 2, "without --resume"),
     (["--nonsense"], 2, "--nonsense: unknown option"),
 ]
 
@@ -331,6 +332,17 @@ def test_says_what_is_wrong(mpi, arguments, code, reason, launcher, small):
     said = [line for line in outcome.err.splitlines() if line.startswith("sill-mapreduce: ")]
     assert said, outcome.text()
     assert reason in said[0]
+
+
+@pytest.mark.parametrize("mpi", ONE_OF_EACH, ids=lambda mpi: mpi.name)
+@pytest.mark.parametrize(("more", "reason"), [([], "no space left on the device"), (FULL, "No space left on device")])
+def test_a_full_store_is_an_error(mpi, more, reason, launcher, small, scratch):
+    """Files with holes, as the default is, fill it; of whole ones there is no room from the beginning."""
+    disks.need_root("mount")
+    with disks.tmpfs(scratch / "store", disks.MIB // 4):
+        outcome = launcher.run(mpi, command(scratch / "store", "storage", *more, small[0]), 3, timeout=60)
+    assert outcome.code not in (0, None), outcome.text()
+    assert re.search(f"{scratch}/store/mapreduce-.*{reason}", outcome.err), outcome.text()
 
 
 def test_storage_without_sill_is_an_error(mpi, launcher, small, scratch):
