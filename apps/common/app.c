@@ -67,15 +67,15 @@ int app_wrong(const char* format, ...) {
 
 static void set(MPI_Info info, const char* key, const char* value) { APP_TRY(MPI_Info_set(info, key, value)); }
 
-/* Append `text` with every "%" doubled, so that Sill takes it as it is. */
-static void append_plain(char* to, const char* text) {
-  size_t at = strlen(to);
+char* app_plain(const char* text) {
+  char* plain = app_allocate(2 * strlen(text) + 1);
+  char* to = plain;
   for (; *text != '\0'; ++text) {
-    if (at + 3 > APP_PATH_ROOM) app_fail("%s: the path is too long", app_run.store);
-    if (*text == '%') to[at++] = '%';
-    to[at++] = *text;
+    if (*text == '%') *to++ = '%';
+    *to++ = *text;
   }
-  to[at] = '\0';
+  *to = '\0';
+  return plain;
 }
 
 static MPI_Info make_info(const char* filename) {
@@ -97,20 +97,20 @@ static MPI_Info make_info(const char* filename) {
 }
 
 MPI_Info app_window_info(const char* name) {
-  char filename[APP_PATH_ROOM] = "";
-  append_plain(filename, app_run.store);
-  size_t length = strlen(filename);
+  char filename[APP_PATH_ROOM];
+  char* store = app_plain(app_run.store);
   const char* rank = strchr(name, '%') == NULL ? ".%r" : "";
-  int wanted = snprintf(filename + length, sizeof filename - length, "/%s%s", name, rank);
-  if (wanted < 0 || (size_t)wanted >= sizeof filename - length)
-    app_fail("%s/%s: the path is too long", app_store(), name);
+  int wanted = snprintf(filename, sizeof filename, "%s/%s%s", store, name, rank);
+  free(store);
+  if (wanted < 0 || (size_t)wanted >= sizeof filename) app_fail("%s/%s: the path is too long", app_store(), name);
   return make_info(filename);
 }
 
 MPI_Info app_file_info(const char* path) {
-  char filename[APP_PATH_ROOM] = "";
-  append_plain(filename, path);
-  return make_info(filename);
+  char* filename = app_plain(path);
+  MPI_Info info = make_info(filename);
+  free(filename);
+  return info;
 }
 
 /* --- small helpers --- */

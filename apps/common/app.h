@@ -87,6 +87,9 @@ MPI_Info app_window_info(const char* name);
 /* The same for a file of a given path, in which nothing is replaced: one file for all ranks if all name the same. */
 MPI_Info app_file_info(const char* path);
 
+/* The text with every "%" doubled, so that a hint takes it as it is. Freed by free(). Local. */
+char* app_plain(const char* text);
+
 /* Note for the result what the page at `base` of rank 0 lies on. Local. */
 void app_backing(const void* base);
 

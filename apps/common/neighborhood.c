@@ -26,23 +26,11 @@ void app_folder(const char* pattern, char* to, size_t room) {
   to[used] = '\0';
 }
 
-/* A folder's name as the hint takes it: with every "%" doubled. Freed by free(). */
-static char* hint_of(const char* folder) {
-  char* text = app_allocate(2 * strlen(folder) + 1);
-  char* to = text;
-  for (; *folder != '\0'; folder++) {
-    if (*folder == '%') *to++ = '%';
-    *to++ = *folder;
-  }
-  *to = '\0';
-  return text;
-}
-
 MPI_Comm app_neighborhood(MPI_Comm comm, const char* folder, const char* method) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Comm neighborhood = MPI_COMM_NULL;
   int rank = 0;
-  char* hint = hint_of(folder);
+  char* hint = app_plain(folder);
   APP_TRY(MPI_Comm_rank(comm, &rank));
   APP_TRY(MPI_Info_create(&info));
   APP_TRY(MPI_Info_set(info, SILL_NBHD_DIRNAME, hint));
