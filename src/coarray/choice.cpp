@@ -63,7 +63,7 @@ Status check(const Coarray* coarray) {
 }
 
 Status persist_all(Coarray* coarray, const std::string& path) {
-  if (Status status = mpi::agree(team().own->comm, check(coarray)); !status.ok()) return status;
+  if (Status status = team().own->agree(check(coarray)); !status.ok()) return status;
   auto place = place_of({coarray->name(), coarray->by_order}, coarray->size(), options().value(), path, true);
   if (!place.ok()) return place.status();
   if (Status status = window::move_to(coarray->window(), place.value().hints, place.value().file); !status.ok())
@@ -77,8 +77,8 @@ Status persist_all(Coarray* coarray, const std::string& path) {
 
 Status forget_all(Coarray* coarray) {
   Status status = check_argument("coarray_volatile", coarray);
-  if (status = mpi::agree(team().own->comm, status); !status.ok()) return status;
-  return mpi::agree(team().own->comm, coarray->kept ? forget_file(*coarray) : Status());
+  if (status = team().own->agree(status); !status.ok()) return status;
+  return team().own->agree(coarray->kept ? forget_file(*coarray) : Status());
 }
 
 }  // namespace

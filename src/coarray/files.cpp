@@ -9,7 +9,6 @@
 #include "base/log.hpp"
 #include "coarray/registry.hpp"
 #include "coarray/team.hpp"
-#include "mpi/errors.hpp"
 #include "storage/mapping.hpp"
 #include "window/plan.hpp"
 
@@ -169,7 +168,7 @@ WindowHints hints_for(const CoarrayRecord& record, const std::string& path, cons
 // whole, a leftover. But a file that is gone where others are kept was taken away by somebody: Cause::bad_file, lest
 // the others be lost, too. Collective.
 Result<Found> agree_on(Found mine, const std::string& path, const std::string& name) {
-  const auto everybody = mpi::gather_records(*team().own, mine);
+  const auto everybody = team().own->gather_all(mine);
   if (!everybody.ok()) return everybody.status();
   const auto have = std::ranges::count(everybody.value(), Found::ours);
   const bool all = have == team().own->size;
@@ -177,7 +176,7 @@ Result<Found> agree_on(Found mine, const std::string& path, const std::string& n
   if (have > 0 && mine == Found::nothing)
     status = {Cause::bad_file, path + ": is missing, but other images of '" + name +
                                    "' have theirs; bring it back, or move them away, too"};
-  if (status = mpi::agree(team().own->comm, status); !status.ok()) return status;
+  if (status = team().own->agree(status); !status.ok()) return status;
   if (have > 0 && !all && team().own->rank == 0)
     log(LogLevel::warn, "coarrays: '" + name + "' begins anew: only " + std::to_string(have) + " of " +
                             std::to_string(team().own->size) + " images had synced it when the program ended");
@@ -209,7 +208,7 @@ Result<Place> place_of(const Name& name, std::size_t size, const Options& chosen
                            : inside      ? image_file_of(record, chosen)
                                          : file_of(record, chosen);
   const auto found = look(file, record, inside);
-  if (Status status = mpi::agree(own.comm, found.status()); !status.ok()) return status;
+  if (Status status = own.agree(found.status()); !status.ok()) return status;
   const auto all = agree_on(found.value(), inside ? file + ": '" + name.text + "'" : file, name.text);
   if (!all.ok()) return all.status();
   const bool restored = all.value() == Found::ours;
@@ -220,7 +219,7 @@ Result<Place> place_of(const Name& name, std::size_t size, const Options& chosen
     status = place_inside(file, record, moves);
   else if (!restored && (own.rank == 0 || for_itself))
     status = remove(file);
-  if (status = mpi::agree(own.comm, status); !status.ok()) return status;
+  if (status = own.agree(status); !status.ok()) return status;
   if (restored) record.state = CoarrayRecord::State::kept;
   return Place{hints_for(record, file, chosen), std::make_shared<KeptFile>(record, own.rank == 0), restored,
                !restored && all.value() != Found::freed_otherwise};

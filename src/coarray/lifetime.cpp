@@ -19,7 +19,6 @@
 #include "coarray/team.hpp"
 #include "mpi/below.hpp"
 #include "mpi/comm.hpp"
-#include "mpi/errors.hpp"
 #include "window/asked.hpp"
 
 namespace sill::coarray {
@@ -34,7 +33,7 @@ Status check_agreement() {
   std::string values;
   for (const OptionRow& row : option_table())
     if (row.variable != "PCAF_PATH") values += value_of(row, &environment) + '\n';
-  const auto all = mpi::gather_records(*team().own, std::hash<std::string>{}(values));
+  const auto all = team().own->gather_all(std::hash<std::string>{}(values));
   if (!all.ok()) return all.status();
   const auto other = std::ranges::find_if(all.value(), [&](std::size_t hash) { return hash != all.value()[0]; });
   if (other == all.value().end()) return {};
@@ -66,7 +65,7 @@ void initialize(int* argc, char*** argv) {
   if (std::exchange(started, true)) return;
   set_log_rank(mpi::world_rank(-1));
   stop_on_error(begin_teams());
-  stop_on_error(mpi::agree(team().own->comm, options().status()));
+  stop_on_error(team().own->agree(options().status()));
   stop_on_error(check_agreement());
   if (team().own->rank == 0) check_variables();
   if (options().value().enabled) expect_initialisers();

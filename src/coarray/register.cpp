@@ -14,7 +14,6 @@
 #include "coarray/names.hpp"
 #include "coarray/registry.hpp"
 #include "coarray/team.hpp"
-#include "mpi/errors.hpp"
 #include "window/asked.hpp"
 
 namespace sill::coarray {
@@ -84,7 +83,7 @@ void enter_coarray(const Call& call, const Name& name, const Place* place) {
     expect_initialisers();
     if (place->restored) {
       coarray->shielded = true;
-      stop_on_error(mpi::agree(window->comm()->comm, window->own_segment()->engine().shield()));
+      stop_on_error(window->comm()->agree(window->own_segment()->engine().shield()));
     }
   }
   enter(std::move(coarray));

@@ -89,47 +89,29 @@ Status give_up_together() {
     shared[i]->file->tell_not_kept();
     first = forget_file(*shared[i]);
   }
-  return mpi::agree(team().own->comm, first);
+  return team().own->agree(first);
 }
 
 Status make_durable() {
   const auto now = all_sync_now();
   if (!now.ok()) return now.status();
   if (!now.value()) return {};
-  const MPI_Comm comm = team().own->comm;
   Status status = give_up_together();
   if (!status.ok()) return status;
-  status = mpi::agree(comm, sync_kept(true));
+  status = team().own->agree(sync_kept(true));
   if (!status.ok()) return status;
-  return mpi::agree(comm, mark_kept(team().own->size));
-}
-
-// A small record to and from each of the given ranks of the team.
-template <class Record>
-Status exchange(const std::vector<int>& ranks, const Record& mine, std::vector<Record>& theirs) {
-  constexpr int tag = 7;
-  theirs.resize(ranks.size());
-  std::vector<MPI_Request> requests(2 * ranks.size());
-  int code = MPI_SUCCESS;
-  for (std::size_t i = 0; i < ranks.size() && code == MPI_SUCCESS; ++i) {
-    code = below().Irecv(&theirs[i], sizeof mine, MPI_BYTE, ranks[i], tag, team().own->comm, &requests[2 * i]);
-    if (code == MPI_SUCCESS)
-      code = below().Isend(&mine, sizeof mine, MPI_BYTE, ranks[i], tag, team().own->comm, &requests[2 * i + 1]);
-  }
-  if (code == MPI_SUCCESS)
-    code = below().Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
-  return mpi::from_code(code, "exchanging with the images named");
+  return team().own->agree(mark_kept(team().own->size));
 }
 
 // Which of the ranks sync now: a pair does if either of the two wants to, so both know.
 Result<std::vector<int>> syncing_now(const std::vector<int>& ranks) {
   if (always()) return ranks;
   const int mine = time_has_come();
-  std::vector<int> theirs;
-  if (Status status = exchange(ranks, mine, theirs); !status.ok()) return status;
+  const auto theirs = team().own->exchange(ranks, mine);
+  if (!theirs.ok()) return theirs.status();
   std::vector<int> now;
   for (std::size_t i = 0; i < ranks.size(); ++i)
-    if (mine || theirs[i]) now.push_back(ranks[i]);
+    if (mine || theirs.value()[i]) now.push_back(ranks[i]);
   return now;
 }
 
@@ -145,10 +127,9 @@ Status make_durable_with(const std::vector<int>& ranks) {
   };
   Outcome mine{static_cast<int>(status.cause()), {}};
   std::strncpy(mine.message, status.message().c_str(), sizeof mine.message - 1);
-  std::vector<Outcome> theirs;
-  const Status exchanged = exchange(partners.value(), mine, theirs);
-  if (!status.ok() || !exchanged.ok()) return status.ok() ? exchanged : status;
-  for (const Outcome& outcome : theirs)
+  const auto theirs = team().own->exchange(partners.value(), mine);
+  if (!status.ok() || !theirs.ok()) return status.ok() ? theirs.status() : status;
+  for (const Outcome& outcome : theirs.value())
     if (outcome.cause != static_cast<int>(Cause::ok)) return {static_cast<Cause>(outcome.cause), outcome.message};
   return {};
 }

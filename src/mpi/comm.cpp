@@ -145,10 +145,6 @@ int world_rank(int fallback) {
   return launched >= 0 ? launched : fallback;
 }
 
-Status gather_bytes(const OwnComm& own, const void* mine, int size, void* all) {
-  return from_code(below().Allgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, own.comm), "MPI_Allgather");
-}
-
 Result<std::map<int, std::string>> gather_on_node(const OwnComm& own, const std::string& mine,
                                                   const std::vector<int>& lengths) {
   std::vector<int> ranks;

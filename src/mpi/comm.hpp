@@ -7,15 +7,15 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/status.hpp"
+#include "mpi/team.hpp"
 
 namespace sill::mpi {
 
-class OwnComm {
+class OwnComm : public Team {
  public:
   OwnComm() = default;
   OwnComm(const OwnComm&) = delete;
@@ -23,9 +23,6 @@ class OwnComm {
   // Frees `comm`. The last owner goes in a collective call (freeing the user's communicator, or a window on it).
   ~OwnComm();
 
-  MPI_Comm comm = MPI_COMM_NULL;
-  int rank = 0;
-  int size = 1;
   int node_count = 1;
   bool threads = false;      // any rank has MPI_THREAD_MULTIPLE
   bool one_world = true;     // all ranks are of this MPI_COMM_WORLD
@@ -50,22 +47,7 @@ int world_rank(int fallback);
 Result<std::map<int, std::string>> gather_on_node(const OwnComm& own, const std::string& mine,
                                                   const std::vector<int>& lengths);
 
-// One plain struct of each rank, on every rank. Collective.
-template <class Record>
-Result<std::vector<Record>> gather_records(const OwnComm& own, const Record& mine);
-
 // The pairs of an info object, only those with a key that `wanted` accepts.
 std::vector<std::pair<std::string, std::string>> info_pairs(MPI_Info info, bool (*wanted)(const std::string& key));
-
-// `size` bytes of each rank, one after another in `all`. Collective.
-Status gather_bytes(const OwnComm& own, const void* mine, int size, void* all);
-
-template <class Record>
-Result<std::vector<Record>> gather_records(const OwnComm& own, const Record& mine) {
-  static_assert(std::is_trivially_copyable_v<Record>);
-  std::vector<Record> all(static_cast<std::size_t>(own.size));
-  if (Status status = gather_bytes(own, &mine, sizeof mine, all.data()); !status.ok()) return status;
-  return all;
-}
 
 }  // namespace sill::mpi

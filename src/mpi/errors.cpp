@@ -219,22 +219,4 @@ int WindowHandler::raise(const Status& status) const {
   return code;
 }
 
-Status agree(MPI_Comm comm, const Status& mine) {
-  int rank = 0;
-  below().Comm_rank(comm, &rank);
-  const int failing = mine.ok() ? INT_MAX : rank;
-  int first = INT_MAX;
-  if (const int code = below().Allreduce(&failing, &first, 1, MPI_INT, MPI_MIN, comm); code != MPI_SUCCESS)
-    return from_code(code, "MPI_Allreduce");
-  if (first == INT_MAX) return {};
-  std::string message = mine.message();
-  std::array<int, 2> told = {static_cast<int>(mine.cause()), static_cast<int>(message.size())};
-  if (const int code = below().Bcast(told.data(), 2, MPI_INT, first, comm); code != MPI_SUCCESS)
-    return from_code(code, "MPI_Bcast");
-  message.resize(static_cast<std::size_t>(told[1]));
-  if (const int code = below().Bcast(message.data(), told[1], MPI_CHAR, first, comm); code != MPI_SUCCESS)
-    return from_code(code, "MPI_Bcast");
-  return {static_cast<Cause>(told[0]), "rank " + std::to_string(first) + ": " + message};
-}
-
 }  // namespace sill::mpi

@@ -1,5 +1,5 @@
 #pragma once
-// Status values as MPI error codes, and agreement on them: every rank learns of an error before anyone can block.
+// Status values as MPI error codes.
 #include <mpi.h>
 
 #include <string>
@@ -40,8 +40,5 @@ class WindowHandler {
  private:
   MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
 };
-
-// Collective over comm: ok if all are ok, else the error of the lowest failing rank, on every rank.
-Status agree(MPI_Comm comm, const Status& mine);
 
 }  // namespace sill::mpi

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/team.hpp"
 #include "mpi/worlds.hpp"
 #include "pmpi/entry.hpp"
 #include "window/memory.hpp"
@@ -67,7 +68,7 @@ int on_Finalize(Next next) {
   Status status = sync_open_windows();
   const Status memories = sill::window::finish_memories();
   if (status.ok()) status = memories;
-  status = sill::mpi::agree(MPI_COMM_WORLD, status);
+  status = sill::mpi::Team(MPI_COMM_WORLD).agree(status);
   sill::window::print_report();
   // As long as there is an MPI that the program's error handler can use.
   const int code = sill::mpi::raise_on_comm(MPI_COMM_WORLD, status);

@@ -70,13 +70,13 @@ Status change_hints(Window& window, MPI_Info info) {
     pairs.push_back(std::move(pair));
   }
   const auto changed = sill::parse_hints(pairs);
-  if (Status status = sill::mpi::agree(window.comm()->comm, changed.status()); !status.ok()) return status;
+  if (Status status = window.comm()->agree(changed.status()); !status.ok()) return status;
   struct Ending {
     bool unlink;
     bool discard;
   };
   const Ending mine{changed.value().unlink, changed.value().discard};
-  const auto endings = sill::mpi::gather_records(*window.comm(), mine);
+  const auto endings = window.comm()->gather_all(mine);
   if (!endings.ok()) return endings.status();
   for (const Ending& other : endings.value())
     if (other.unlink != endings.value()[0].unlink || other.discard != endings.value()[0].discard)
@@ -87,7 +87,7 @@ Status change_hints(Window& window, MPI_Info info) {
   hints.discard = mine.discard;
   const bool advise = hints.access_style != changed.value().access_style;
   hints.access_style = changed.value().access_style;
-  return sill::mpi::agree(window.comm()->comm, advise ? window.advise() : Status());
+  return window.comm()->agree(advise ? window.advise() : Status());
 }
 
 template <class Next>

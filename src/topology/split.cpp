@@ -1,13 +1,14 @@
 #include "topology/split.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/log.hpp"
 #include "mpi/below.hpp"
-#include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/team.hpp"
 
 namespace sill::topology {
 namespace {
@@ -35,42 +36,6 @@ struct Order {
 struct Told {
   Answer answer;
   std::int32_t failed;
-};
-
-// Gathers and scatters of plain structs; only the root has those of all.
-class Channel {
- public:
-  explicit Channel(MPI_Comm comm) : comm_(comm) {
-    below().Comm_rank(comm, &rank_);
-    below().Comm_size(comm, &size_);
-  }
-  int rank() const { return rank_; }
-  bool is_root() const { return rank_ == root; }
-  MPI_Comm comm() const { return comm_; }
-
-  template <class Record>
-  Result<std::vector<Record>> gather(const Record& mine) const {
-    std::vector<Record> all(is_root() ? static_cast<std::size_t>(size_) : 0);
-    const int code = below().Gather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof(Record), MPI_BYTE, root, comm_);
-    if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Gather");
-    return all;
-  }
-
-  template <class Record>
-  Result<Record> scatter(const std::vector<Record>& all) const {
-    Record mine;
-    const int code = below().Scatter(all.data(), sizeof mine, MPI_BYTE, &mine, sizeof mine, MPI_BYTE, root, comm_);
-    if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Scatter");
-    return mine;
-  }
-
-  // Nobody goes on before all are here.
-  Status meet() const { return mpi::from_code(below().Barrier(comm_), "MPI_Barrier"); }
-
- private:
-  MPI_Comm comm_;
-  int rank_ = 0;
-  int size_ = 1;
 };
 
 // The root's part.
@@ -145,23 +110,25 @@ class Director {
 // Every rank's part: does what it is told until it is told its place.
 class Worker {
  public:
-  Worker(const Channel& channel, std::optional<Directory> directory, Status status)
-      : channel_(channel), directory_(std::move(directory)), status_(std::move(status)) {}
+  Worker(const mpi::Team& team, std::optional<Directory> directory, Status status)
+      : team_(team), directory_(std::move(directory)), status_(std::move(status)) {}
 
   Result<Division> work(SplitMethod method) {
     std::optional<Director> director;
     const Announced mine{directory_ ? directory_->identity() : Identity{}, method, !status_.ok()};
-    const auto all = channel_.gather(mine);
+    const auto all = team_.gather(std::span(&mine, 1), root);
     if (!all.ok()) return all.status();
-    if (channel_.is_root()) {
+    if (team_.rank == root) {
       director.emplace(all.value());
       if (status_.ok()) status_ = director->status();
     }
     for (;;) {
-      const auto order = channel_.scatter(director ? director->next_orders() : std::vector<Order>());
-      if (!order.ok()) return order.status();
-      if (order.value().next != Order::Next::work) return end(order.value());
-      const auto told = obey(order.value());
+      const auto orders =
+          team_.scatter(director ? std::span<const Order>(director->next_orders()) : std::span<const Order>(), 1, root);
+      if (!orders.ok()) return orders.status();
+      const Order& order = orders.value().front();
+      if (order.next != Order::Next::work) return end(order);
+      const auto told = obey(order);
       if (!told.ok()) return told.status();
       if (director) director->take(told.value());
     }
@@ -172,29 +139,29 @@ class Worker {
   Result<std::vector<Told>> obey(const Order& order) {
     const bool has_task = order.task != Task::none;
     // Who has made a token has no task in later rounds, so it stays until the end.
-    if (has_task) note(traces_.emplace(*directory_, order.id, operations_).prepare(order.task, channel_.rank()));
-    if (Status status = channel_.meet(); !status.ok()) return status;
+    if (has_task) note(traces_.emplace(*directory_, order.id, operations_).prepare(order.task, team_.rank));
+    if (Status status = team_.meet(); !status.ok()) return status;
     Told told{{}, 0};
     if (has_task && status_.ok()) {
-      const auto answer = traces_->finish(order.task, channel_.rank());
+      const auto answer = traces_->finish(order.task, team_.rank);
       note(answer.status());
       if (answer.ok()) told.answer = answer.value();
     }
     told.failed = !status_.ok();
-    return channel_.gather(told);
+    return team_.gather(std::span<const Told>(&told, 1), root);
   }
 
   Result<Division> end(const Order& order) {
     traces_.reset();
     if (order.next == Order::Next::done) return Division{order.place, order.store_count, operations_};
-    return mpi::agree(channel_.comm(), status_);
+    return team_.agree(status_);
   }
 
   void note(const Status& status) {
     if (status_.ok()) status_ = status;
   }
 
-  const Channel& channel_;
+  const mpi::Team& team_;
   std::optional<Directory> directory_;
   Status status_;
   Operations operations_;
@@ -220,7 +187,7 @@ void log_split(const std::optional<std::string>& directory, const Report& last) 
 
 Result<Division> divide(MPI_Comm comm, const std::optional<std::string>& directory, SplitMethod method,
                         const Status& mine) {
-  const Channel channel(comm);
+  const mpi::Team team(comm);
   Status status = mine;
   std::optional<Directory> opened;
   if (directory && status.ok()) {
@@ -228,7 +195,7 @@ Result<Division> divide(MPI_Comm comm, const std::optional<std::string>& directo
     status = result.status();
     if (result.ok() && result.value()) opened.emplace(*std::move(result).value());
   }
-  return Worker(channel, std::move(opened), std::move(status)).work(method);
+  return Worker(team, std::move(opened), std::move(status)).work(method);
 }
 
 const std::optional<Report>& last_report() { return report(); }
@@ -236,9 +203,7 @@ const std::optional<Report>& last_report() { return report(); }
 int split(const SplitCall& call, const Asked& asked) {
   const auto begin = std::chrono::steady_clock::now();
   *call.newcomm = MPI_COMM_NULL;
-  int rank = 0;
-  below().Comm_rank(call.comm, &rank);
-  const auto directory = directory_of(asked, rank);
+  const auto directory = directory_of(asked, mpi::Team(call.comm).rank);
   const auto division =
       divide(call.comm, directory.ok() ? directory.value() : std::nullopt, asked.hints.method, directory.status());
   report() = Report{asked.hints.method, division.ok() ? division.value() : Division{}, {}};

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/machine.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/team.hpp"
 #include "topology/split.hpp"
 #include "topology/store.hpp"
 #include "topology/store_info.hpp"
@@ -24,12 +26,9 @@ namespace {
 
 using mpi::below;
 
-struct Group {
-  MPI_Comm comm;
+struct Group : mpi::Team {
+  Group(MPI_Comm of, int who) : Team(of), root(who) {}
   int root;
-  int rank = 0;
-  int size = 1;
-
   bool is_root() const { return rank == root; }
 };
 
@@ -70,16 +69,6 @@ Status agree_on_call(MPI_Comm comm, std::size_t count, int root) {
   return {Cause::bad_argument, "sill_stores: the number of directories differs between ranks"};
 }
 
-// `count` records of each rank, on the root.
-template <class Record>
-Result<std::vector<Record>> gather(const Group& group, const std::vector<Record>& mine) {
-  std::vector<Record> all(group.is_root() ? mine.size() * static_cast<std::size_t>(group.size) : 0);
-  const int bytes = static_cast<int>(mine.size() * sizeof(Record));
-  const int code = below().Gather(mine.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, group.root, group.comm);
-  if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Gather");
-  return all;
-}
-
 Result<Found> divide_by(const Group& group, const Asked& asked, std::optional<std::string>& path) {
   const auto begin = std::chrono::steady_clock::now();
   auto directory = directory_of(asked, group.rank);
@@ -112,14 +101,6 @@ Flags choose_speakers(const Group& group, std::size_t count, const std::vector<s
   return flags;
 }
 
-Result<Flags> scatter(const Group& group, const Flags& all, std::size_t each) {
-  Flags mine(each);
-  const int bytes = static_cast<int>(each);
-  const int code = below().Scatter(all.data(), bytes, MPI_BYTE, mine.data(), bytes, MPI_BYTE, group.root, group.comm);
-  if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Scatter");
-  return mine;
-}
-
 template <class Record>
 void append(std::string& text, const Record& record) {
   text.append(reinterpret_cast<const char*>(&record), sizeof record);
@@ -140,26 +121,12 @@ std::string speak(const Flags& flags, const std::vector<std::optional<std::strin
   return part;
 }
 
-std::size_t part_size(const Flags& all, std::size_t rank, std::size_t each) {
-  std::size_t bytes = all[rank * each] ? sizeof(NodeName) : 0;
-  for (std::size_t i = 1; i < each; ++i) bytes += all[rank * each + i] ? sizeof(Described) : 0;
-  return bytes;
-}
-
-// The parts of all ranks, one after another, on the root.
-Result<std::string> gather_parts(const Group& group, const std::string& mine, const Flags& all, std::size_t each) {
-  std::vector<int> lengths, starts;
-  int total = 0;
-  for (std::size_t rank = 0; rank * each < all.size(); ++rank) {
-    starts.push_back(total);
-    lengths.push_back(static_cast<int>(part_size(all, rank, each)));
-    total += lengths.back();
-  }
-  std::string parts(static_cast<std::size_t>(total), '\0');
-  const int code = below().Gatherv(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, parts.data(), lengths.data(),
-                                   starts.data(), MPI_BYTE, group.root, group.comm);
-  if (code != MPI_SUCCESS) return mpi::from_code(code, "MPI_Gatherv");
-  return parts;
+// How long the parts of all ranks are.
+std::vector<int> part_sizes(const Flags& all, std::size_t each) {
+  std::vector<int> sizes(all.size() / each);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i]) sizes[i / each] += static_cast<int>(i % each == 0 ? sizeof(NodeName) : sizeof(Described));
+  return sizes;
 }
 
 sill_split_stats summary(const std::vector<Found>& all, std::size_t count, std::size_t directory) {
@@ -184,7 +151,7 @@ class Sheet {
   Sheet(const std::vector<std::uint64_t>& nodes, const std::vector<Found>& all, std::size_t count)
       : nodes_(nodes), all_(all), count_(count), first_of_(count) {}
 
-  Survey fill(const Flags& flags, const std::string& parts) {
+  Survey fill(const Flags& flags, const std::vector<char>& parts) {
     for (std::size_t i = 0; i < count_; ++i) survey_.splits.push_back(summary(all_, count_, i));
     int store_count = 0;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -236,11 +203,9 @@ class Sheet {
 }  // namespace
 
 Result<Survey> survey(MPI_Comm comm, int root, const std::vector<Asked>& directories, const Status& mine) {
-  Group group{comm, root};
-  below().Comm_rank(comm, &group.rank);
-  below().Comm_size(comm, &group.size);
+  const Group group(comm, root);
   const std::size_t count = directories.size();
-  Status status = mpi::agree(comm, mine);
+  Status status = group.agree(mine);
   if (status.ok()) status = agree_on_call(comm, count, root);
   std::vector<std::optional<std::string>> paths(count);
   std::vector<Found> found;
@@ -250,16 +215,18 @@ Result<Survey> survey(MPI_Comm comm, int root, const std::vector<Asked>& directo
     if (one.ok()) found.push_back(one.value());
   }
   if (!status.ok()) return status;
-  const auto all = gather(group, found);
+  const auto all = group.gather(std::span<const Found>(found), root);
   if (!all.ok()) return all.status();
-  const auto nodes = gather(group, std::vector<std::uint64_t>{node_number()});
+  const std::uint64_t node = node_number();
+  const auto nodes = group.gather(std::span(&node, 1), root);
   if (!nodes.ok()) return nodes.status();
   const Flags speakers = group.is_root() ? choose_speakers(group, count, nodes.value(), all.value()) : Flags();
-  const auto flags = scatter(group, speakers, count + 1);
+  const auto flags = group.scatter(std::span<const std::uint8_t>(speakers), count + 1, root);
   if (!flags.ok()) return flags.status();
-  const auto parts = gather_parts(group, speak(flags.value(), paths, status), speakers, count + 1);
+  const std::string part = speak(flags.value(), paths, status);
+  const auto parts = group.gather(std::span<const char>(part), part_sizes(speakers, count + 1), root);
   if (!parts.ok()) return parts.status();
-  if (status = mpi::agree(comm, status); !status.ok()) return status;
+  if (status = group.agree(status); !status.ok()) return status;
   return group.is_root() ? Sheet(nodes.value(), all.value(), count).fill(speakers, parts.value()) : Survey();
 }
 

@@ -81,7 +81,7 @@ Result<std::vector<Request>> exchange(const AllocateCall& call, const Asked& ask
   const Status status = fill(mine.request, call, asked, own);
   mine.request.cause = status.cause();
   mine.world_rank = mpi::world_rank(own.rank);
-  const auto all = mpi::gather_records(own, mine);
+  const auto all = own.gather_all(mine);
   if (!all.ok()) return all.status();
   std::vector<Request> requests;
   int number = 0;
@@ -92,7 +92,7 @@ Result<std::vector<Request>> exchange(const AllocateCall& call, const Asked& ask
     number = std::max(number, announced.request.window_number);
     failed = failed || announced.request.cause != Cause::ok;
   }
-  if (failed) return mpi::agree(own.comm, status);
+  if (failed) return own.agree(status);
   if (Status same = check_agreement(requests); !same.ok()) return same;
   for (Request& request : requests) request.window_number = number;
   skip_numbers(number);
@@ -179,12 +179,12 @@ Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& ask
       std::make_unique<Window>(Window::Allocation{flavor, own, std::move(placements), std::move(mpi_window).value(),
                                                   std::move(settled), fields.window, asked.front});
   window->keep(std::move(promise));
-  status = mpi::agree(own->comm, with_key(attach_stores(stores.value(), *window)));
+  status = own->agree(with_key(attach_stores(stores.value(), *window)));
   if (auto& mine = stores.value().mine(); mine && status.ok())
     status =
         describe_store(*mine, own->rank, window->placements(), asked.hints, fields, world_ranks, asked.front.get());
   // Without a front it is the same on all ranks by now.
-  if (asked.front) status = mpi::agree(own->comm, status);
+  if (asked.front) status = own->agree(status);
   if (!status.ok()) {
     give_up(*window);
     return status;
@@ -253,15 +253,15 @@ Status move_to(Window& window, const WindowHints& hints, std::shared_ptr<Front> 
   status = with_key(attach_stores(stores.value(), window));
   if (status.ok())
     status = describe_store(*stores.value().mine(), own.rank, placements, hints, fields, world_ranks, front.get());
-  if (status = mpi::agree(own.comm, status); !status.ok()) {
+  if (status = own.agree(status); !status.ok()) {
     stores.value().undo();
-    const Status back = mpi::agree(own.comm, window.put_back(std::move(old)));
+    const Status back = own.agree(window.put_back(std::move(old)));
     return back.ok() ? status : back;
   }
   stores.value().commit();
   if (!window.own_segment()->restored()) std::copy(bytes.begin(), bytes.end(), base);
   window.watch();
-  return mpi::from_code(below().Barrier(own.comm), "MPI_Barrier");
+  return own.meet();
 }
 
 bool anyone_asks(const AllocateCall& call, const Asked& asked) {

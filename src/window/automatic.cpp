@@ -5,7 +5,6 @@
 #include <map>
 #include <vector>
 
-#include "mpi/errors.hpp"
 #include "storage/memory_limit.hpp"
 
 namespace sill::window {
@@ -66,9 +65,9 @@ Status settle_shares(const mpi::OwnComm& own, std::span<Request> requests, stora
       mine = {!available.ok(), available.ok() ? available.value() : 0, 0};
     }
   }
-  const auto all = mpi::gather_records(own, mine);
+  const auto all = own.gather_all(mine);
   if (!all.ok()) return all.status();
-  if (std::ranges::any_of(all.value(), &Seen::failed)) return mpi::agree(own.comm, status);
+  if (std::ranges::any_of(all.value(), &Seen::failed)) return own.agree(status);
   for (int rank = 0; rank < own.size; ++rank) {
     requests[rank].available_memory = all.value()[rank].available;
     requests[rank].promised_memory = all.value()[rank].promised;

@@ -97,7 +97,7 @@ Status exchange_shifts(const mpi::OwnComm& own, const Shift& mine, const Status&
     Shift shift;
   };
   MpiWindow& window = attempt.window;
-  const auto all = mpi::gather_records(own, Record{!status.ok(), window.win != MPI_WIN_NULL, mine});
+  const auto all = own.gather_all(Record{!status.ok(), window.win != MPI_WIN_NULL, mine});
   if (!all.ok()) return all.status();
   attempt.allocated = std::ranges::all_of(all.value(), &Record::allocated);
   std::vector<Shift> found;
@@ -106,7 +106,7 @@ Status exchange_shifts(const mpi::OwnComm& own, const Shift& mine, const Status&
   window.shifts = common_shifts(found, frame);
   for (int rank = 0; rank < own.size; ++rank)
     if (window.bases[rank]) window.bases[rank] += window.shifts[rank];
-  return std::ranges::any_of(all.value(), &Record::failed) ? mpi::agree(own.comm, status) : Status();
+  return std::ranges::any_of(all.value(), &Record::failed) ? own.agree(status) : Status();
 }
 
 Status allocate_once(const mpi::OwnComm& own, std::span<const Placement> placements, MPI_Info users, Path path,
@@ -154,7 +154,7 @@ Status try_room(const mpi::OwnComm& own, std::span<const Placement> placements) 
 
 Result<MpiWindow> make_native(const mpi::OwnComm& own, std::span<const Request> requests,
                               std::span<const Placement> placements, MPI_Info users, Path path) {
-  if (Status status = mpi::agree(own.comm, try_room(own, placements)); !status.ok()) return status;
+  if (Status status = own.agree(try_room(own, placements)); !status.ok()) return status;
   Frame frame = first_frame(requests, placements, mpi::quirks(), page_size());
   std::vector<storage::Region> taken;
   for (int tries = 1;; ++tries) {
@@ -191,14 +191,14 @@ Result<MpiWindow> make_created(const mpi::OwnComm& own, std::span<const Placemen
   std::ranges::transform(placements, std::back_inserter(window.shifts), lead_of);
   window.translated = std::ranges::any_of(placements, lead_of);
   const Status reserved = reserve_regions(own, placements, window);
-  if (Status status = mpi::agree(own.comm, reserved); !status.ok()) return status;
+  if (Status status = own.agree(reserved); !status.ok()) return status;
   const OwnInfo info(users, false);
   const Placement& mine = placements[own.rank];
   std::byte* base = mine.size == 0 ? nullptr : window.bases[own.rank] - lead_of(mine);
   const int unit = window.translated ? 1 : static_cast<int>(mine.disp_unit);
   const int code = below().Win_create(base, static_cast<MPI_Aint>(mine.size + lead_of(mine)), unit, info.get(),
                                       own.comm, &window.win);
-  if (Status status = mpi::agree(own.comm, mpi::from_code(code, "MPI_Win_create")); !status.ok()) return status;
+  if (Status status = own.agree(mpi::from_code(code, "MPI_Win_create")); !status.ok()) return status;
   below().Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
   return window;
 }

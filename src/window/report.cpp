@@ -6,9 +6,11 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include "base/config.hpp"
 #include "mpi/below.hpp"
+#include "mpi/team.hpp"
 
 namespace sill::window {
 namespace {
@@ -103,23 +105,12 @@ void print_report() {
   if (!all_want) return;
   for (Window* window : open_windows()) note_window(*window);
   const std::lock_guard lock(rows_mutex);
-  int rank = 0;
-  int size = 1;
-  below().Comm_rank(MPI_COMM_WORLD, &rank);
-  below().Comm_size(MPI_COMM_WORLD, &size);
-  const int mine = static_cast<int>(rows().size() * sizeof(Row));
-  std::vector<int> lengths(static_cast<std::size_t>(size));
-  below().Gather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
-  std::vector<int> starts;
-  int total = 0;
-  for (const int length : lengths) {
-    starts.push_back(total);
-    total += length;
-  }
-  std::vector<Row> all(static_cast<std::size_t>(total) / sizeof(Row));
-  below().Gatherv(rows().data(), mine, MPI_BYTE, all.data(), lengths.data(), starts.data(), MPI_BYTE, 0,
-                  MPI_COMM_WORLD);
-  if (rank == 0 && !all.empty()) print(all);
+  const mpi::Team team(MPI_COMM_WORLD);
+  const int mine = static_cast<int>(rows().size());
+  const auto counts = team.gather(std::span(&mine, 1), 0);
+  if (!counts.ok()) return;
+  const auto all = team.gather(std::span<const Row>(rows()), counts.value(), 0);
+  if (all.ok() && !all.value().empty()) print(all.value());
 }
 
 }  // namespace sill::window

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/log.hpp"
-#include "mpi/errors.hpp"
 #include "topology/split.hpp"
 #include "window/description.hpp"
 
@@ -62,7 +61,7 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
       stores.mine_.emplace(std::move(claim).value());
     }
   }
-  auto opened = mpi::gather_records(own, mine);
+  auto opened = own.gather_all(mine);
   if (!opened.ok()) return opened.status();
   stores.opened_ = std::move(opened).value();
   const auto failed = [](const StoreFacts& store) { return store.cause != Cause::ok; };
@@ -70,8 +69,7 @@ Result<Stores> Stores::open(const mpi::OwnComm& own, std::span<const Request> re
   const auto doubtful = seen_from_several_nodes(stores.opened_, own.node_of);
   for (int rank = 0; rank < own.size; ++rank)
     if (doubtful[rank]) stores.opened_[rank].proven = own.node_of[rank] + 1;
-  status =
-      std::ranges::any_of(stores.opened_, failed) ? mpi::agree(own.comm, status) : stores.tell_apart(own, doubtful);
+  status = std::ranges::any_of(stores.opened_, failed) ? own.agree(status) : stores.tell_apart(own, doubtful);
   if (stores.mine_) stores.mine_->answer_for_creation(answers_for_creation(own.rank, stores.opened_));
   if (!status.ok()) return status;
   std::vector<int> lengths;
@@ -87,12 +85,12 @@ Status Stores::tell_apart(const mpi::OwnComm& own, const std::vector<bool>& doub
   const std::optional<std::string> folder = doubtful[own.rank] ? std::optional(mine_->file()->folder()) : std::nullopt;
   const auto division = topology::divide(own.comm, folder, SplitMethod::automatic);
   if (!division.ok()) return division.status();
-  const auto places = mpi::gather_records(own, division.value().place);
+  const auto places = own.gather_all(division.value().place);
   if (!places.ok()) return places.status();
   Status status;
   if (doubtful[own.rank] && division.value().place.store < 0)
     status = {Cause::no_such_file, mine_->file()->path() + ": its folder can't be seen from here"};
-  if (status = mpi::agree(own.comm, status); !status.ok()) return status;
+  if (status = own.agree(status); !status.ok()) return status;
   for (int rank = 0; rank < own.size; ++rank)
     if (doubtful[rank]) opened_[rank].proven = places.value()[rank].store + 1;
   const auto same = [&](const StoreFacts& store) { return store.open && store.store() == opened_[own.rank].store(); };
@@ -107,7 +105,7 @@ Status Stores::tell_apart(const mpi::OwnComm& own, const std::vector<bool>& doub
 Status Stores::reserve(const mpi::OwnComm& own, std::span<const Placement> placements, Reserve how) {
   const bool leads = mine_ && placements[own.rank].leader == own.rank;
   const Status status = leads ? mine_->take(ranges_of(own.rank, placements), how) : Status();
-  return mpi::agree(own.comm, with_key(status));
+  return own.agree(with_key(status));
 }
 
 Status describe_store(storage::Claim& claim, int rank, std::span<const Placement> placements, const WindowHints& hints,

@@ -188,8 +188,8 @@ Status Window::sync_own() {
 Status Window::sync_all() {
   if (!allocated()) return sync();
   // All puts are in place when everybody has come here; then each rank's own storage is enough.
-  const int code = mpi::below().Barrier(comm()->comm);
-  return mpi::agree(comm()->comm, code == MPI_SUCCESS ? sync_own() : mpi::from_code(code, "MPI_Barrier"));
+  const Status all_here = comm()->meet();
+  return comm()->agree(all_here.ok() ? sync_own() : all_here);
 }
 
 Status Window::sync_ranges(const std::vector<Range>& ranges) {
@@ -313,9 +313,9 @@ Status Window::close() {
     const Status detached = own->engine().detach();
     if (status.ok()) status = detached;
   }
-  status = mpi::agree(comm()->comm, status);
+  status = comm()->agree(status);
   if (!status.ok() || !end.value().has_front) return status;
-  return mpi::agree(comm()->comm, last_step(end.value()));
+  return comm()->agree(last_step(end.value()));
 }
 
 void Window::reopen(MPI_Win win) {
@@ -339,7 +339,7 @@ Status Window::finish() {
     file.unlock();
   }
   // Nobody goes on before that is done: the next window may lie on the same file.
-  return mpi::agree(comm()->comm, status);
+  return comm()->agree(status);
 }
 
 }  // namespace sill::window
