@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 
 import pytest
+from records import sections_of
 
 RANKS = 2
 

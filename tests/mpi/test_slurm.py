@@ -149,8 +149,7 @@ def test_topo_in_a_batch_script(mpi, slurm, settings, scratch):
     # Behind srun, the launcher on $PATH tells which MPI is meant.
     (scratch / "mpiexec").symlink_to(mpi.mpiexec)
     env = {**settings, "PATH": f"{scratch}:{settings['PATH']}"}
-    job = slurm.submit("--nodes=2", "--ntasks-per-node=2", f"--output={log}", script, env=env)
-    assert slurm.end_of(job, log) == {"COMPLETED"}, log.read_text()
+    slurm.complete(log, "--nodes=2", "--ntasks-per-node=2", f"--output={log}", script, env=env)
     found = json.loads(output.read_text())
     private, common = ([group["nodes"] for group in directory["groups"]] for directory in found["directories"])
     first, second = {"name": "n0", "ranks": [0, 1]}, {"name": "n1", "ranks": [2, 3]}
@@ -220,7 +219,7 @@ def test_a_job_array_on_one_folder(mpi, slurm, settings, scratch):
     run = ["srun", "--ntasks=2", "sill", "run", "--windows", rule, "--", program(mpi, "plain"), "windows"]
     script.write_text(f'#!/bin/sh\n{shlex.join(map(str, run))} && echo "job $SLURM_JOB_ID"\n')
     options = ["--array=0-1", "--nodes=1", "--ntasks=2", "--open-mode=append", f"--output={log}"]
-    assert slurm.end_of(slurm.submit(*options, script, env=settings), log) == {"COMPLETED"}, log.read_text()
+    slurm.complete(log, *options, script, env=settings)
     jobs = re.findall(r"^job (\d+)$", log.read_text(), re.M)
     assert len(set(jobs)) == 2
     assert names(store) == sorted(f"w{w}.{job}.r{rank}" for w in range(2) for job in jobs for rank in range(2))
@@ -244,7 +243,7 @@ def test_the_batch_script_of_the_benchmarks(mpi, slurm, settings, scratch):
         text = text.replace(old, new)
     script, log = scratch / "script", scratch / "log"
     script.write_text(text)
-    assert slurm.end_of(slurm.submit(f"--output={log}", script, env=settings), log) == {"COMPLETED"}, log.read_text()
+    slurm.complete(log, f"--output={log}", script, env=settings)
     assert "NOT MEASURED" not in log.read_text()
     assert [json.loads(path.read_text()) for path in (scratch / "results").rglob("*.json")]
     assert list((scratch / "results").rglob("report.html"))
