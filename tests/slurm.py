@@ -169,7 +169,7 @@ class Slurm:
         def over() -> bool:
             states.clear()
             states.update(self.ask("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T").split())
-            return bool(states) and not states & {"PENDING", "CONFIGURING", "RUNNING", "COMPLETING"}
+            return bool(states) and not states & {"PENDING", "CONFIGURING", "RUNNING", "SIGNALING", "COMPLETING"}
 
         self.wait_for(f"the end of job {job}", over, lambda: log.read_text() if log.exists() else "")
         return states
