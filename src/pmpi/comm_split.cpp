@@ -2,8 +2,8 @@
 #include "mpi/errors.hpp"
 #include "mpi/worlds.hpp"
 #include "pmpi/entry.hpp"
-#include "topology/asked.hpp"
 #include "topology/split.hpp"
+#include "topology/split_request.hpp"
 
 namespace {
 
@@ -19,12 +19,12 @@ int on_Comm_split_type(Next next, MPI_Comm comm, int split_type, int key, MPI_In
   if (comm == MPI_COMM_NULL || sill::mpi::below().Comm_test_inter(comm, &inter) != MPI_SUCCESS)
     return next(comm, split_type, key, info, newcomm);
   if (!sill::mpi::all_have_sill(comm)) return next(comm, split_type, key, info, newcomm);
-  const Asked asked = read_asked(split_type, info);
-  const auto all = all_wishes(comm, asked.wish, inter != 0);
+  const SplitRequest request = read_split_request(split_type, info);
+  const auto all = all_wishes(comm, request.wish, inter != 0);
   if (!all.ok()) return raise_on_comm(comm, all.status());
   const unsigned wishes = all.value();
   if (!(wishes & (wish_directory | wish_open)) || (wishes & (wish_directory | wish_pass)) == wish_pass)
-    return next(comm, asked.split_type, key, info, newcomm);
+    return next(comm, request.split_type, key, info, newcomm);
   *newcomm = MPI_COMM_NULL;
   if (!(wishes & wish_directory)) return MPI_SUCCESS;
   if (wishes & wish_pass)
@@ -33,7 +33,7 @@ int on_Comm_split_type(Next next, MPI_Comm comm, int split_type, int key, MPI_In
   if (inter)
     return raise_on_comm(
         comm, {Cause::unsupported, "MPI_Comm_split_type: an inter-communicator can't be split by directory"});
-  return split({comm, key, newcomm}, asked);
+  return split({comm, key, newcomm}, request);
 }
 
 }  // namespace

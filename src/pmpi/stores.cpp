@@ -18,7 +18,7 @@ namespace {
 using sill::Cause;
 using sill::Status;
 using sill::mpi::below;
-using sill::topology::Asked;
+using sill::topology::SplitRequest;
 using sill::topology::Survey;
 
 // The list and all it points to.
@@ -53,14 +53,14 @@ bool is_inter(MPI_Comm comm) {
 }
 
 // What a rank asks for in each directory; a rank without one takes part all the same.
-std::vector<Asked> read_directories(int count, const char* const* directories, MPI_Info info) {
+std::vector<SplitRequest> read_directories(int count, const char* const* directories, MPI_Info info) {
   const auto methods = sill::mpi::info_pairs(info, [](const std::string& key) { return key == SILL_NBHD_METHOD; });
-  std::vector<Asked> all;
+  std::vector<SplitRequest> all;
   for (int i = 0; i < count; ++i) {
     sill::HintPairs pairs = methods;
     if (directories[i]) pairs.emplace_back(SILL_NBHD_DIRNAME, directories[i]);
-    all.push_back(directories[i] ? sill::topology::directory_asked(pairs)
-                                 : Asked{.wish = sill::topology::wish_nothing, .status = {}, .hints = {}});
+    all.push_back(directories[i] ? sill::topology::directory_request(pairs)
+                                 : SplitRequest{.wish = sill::topology::wish_nothing, .status = {}, .hints = {}});
   }
   return all;
 }
@@ -87,7 +87,7 @@ SILL_EXPORT int sill_stores(MPI_Comm comm, int root, int count, const char* cons
   else if (!list || count < 0 || (count > 0 && !directories))
     status = {Cause::bad_argument, "sill_stores: a null argument or a negative count"};
   auto found = sill::topology::survey(
-      comm, root, status.ok() ? read_directories(count, directories, info) : std::vector<Asked>(), status);
+      comm, root, status.ok() ? read_directories(count, directories, info) : std::vector<SplitRequest>(), status);
   if (list) *list = nullptr;
   if (!found.ok()) return sill::mpi::to_code(found.status());
   int rank = 0;

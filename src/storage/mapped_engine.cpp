@@ -56,24 +56,24 @@ class MappedEngine : public Engine {
   }
 
   void watch(const WindowHints& hints, std::uint64_t node_bytes, bool alone) override {
-    Care care;
-    care.learn = hints.learn && hints.access_style == access_none;
-    care.write_behind = hints.write_behind && !hints.readonly && !(hints.access_style & access_random);
+    WatchOptions options;
+    options.learn = hints.learn && hints.access_style == access_none;
+    options.write_behind = hints.write_behind && !hints.readonly && !(hints.access_style & access_random);
     // Whether what is stored will be stored again before the next sync, faults don't tell.
-    care.write_mostly = hints.access_style & (access_write_once | access_write_mostly | access_sequential);
-    care.large_pages = usage(hints).large_pages;
-    care.alone = alone;
-    care.node_bytes = node_bytes;
+    options.write_mostly = hints.access_style & (access_write_once | access_write_mostly | access_sequential);
+    options.large_pages = usage(hints).large_pages;
+    options.alone = alone;
+    options.node_bytes = node_bytes;
     const std::lock_guard lock(watch_mutex_);
     watch_ = {};
     watched_.reset();
-    if (!Watch::wanted(length(), care)) return;
+    if (!Watch::wanted(length(), options)) return;
     if (file_->fd() < 0) {
       auto again = file_->opened_again();
       if (!again.ok()) return log(LogLevel::info, again.status().message() + "; not watched");
       watched_ = std::move(again).value();
     }
-    watch_ = Watch(address(), length(), watched_ ? *watched_ : *file_, offset(), care);
+    watch_ = Watch(address(), length(), watched_ ? *watched_ : *file_, offset(), options);
   }
 
   void unwatch() override {

@@ -322,24 +322,25 @@ struct Wanted {
   bool behind;
 };
 
-Wanted what_for(std::size_t length, const Care& care) {
-  if (length == 0 || !(care.learn || care.write_behind)) return {false, false};
-  const bool fits = fits_in_memory(care.node_bytes);
-  return {care.learn && !fits, care.write_behind && length >= long_mapping && (care.write_mostly || !fits)};
+Wanted what_for(std::size_t length, const WatchOptions& options) {
+  if (length == 0 || !(options.learn || options.write_behind)) return {false, false};
+  const bool fits = fits_in_memory(options.node_bytes);
+  return {options.learn && !fits, options.write_behind && length >= long_mapping && (options.write_mostly || !fits)};
 }
 
 }  // namespace
 
-bool Watch::wanted(std::size_t length, const Care& care) {
-  const auto [learn, behind] = what_for(length, care);
+bool Watch::wanted(std::size_t length, const WatchOptions& options) {
+  const auto [learn, behind] = what_for(length, options);
   return learn || behind;
 }
 
-Watch::Watch(std::byte* address, std::size_t length, const File& file, std::uint64_t offset, const Care& care) {
-  const auto [learn, behind] = what_for(length, care);
+Watch::Watch(std::byte* address, std::size_t length, const File& file, std::uint64_t offset,
+             const WatchOptions& options) {
+  const auto [learn, behind] = what_for(length, options);
   if (!(learn || behind)) return;
   std::unique_ptr<Watched, Forget> watched(
-      new Watched{address, length, &file, offset, chunk_bytes(length), care.large_pages, care.alone, {}, {}});
+      new Watched{address, length, &file, offset, chunk_bytes(length), options.large_pages, options.alone, {}, {}});
   if (learn) watched->pieces = pieces_of(*watched);
   if (behind) watched->behind.emplace(watched->chunks());
   watcher().add(watched.get());

@@ -11,7 +11,7 @@
 namespace sill::storage {
 
 // What is done for a mapping.
-struct Care {
+struct WatchOptions {
   bool learn = false;            // advise the kernel, if the bytes below don't fit into memory
   bool write_behind = false;     // write out what is full, if the bytes below don't fit into memory ...
   bool write_mostly = false;     // ... or even if they do
@@ -26,8 +26,8 @@ class Watch {
  public:
   Watch() = default;
   // Whether there is anything to watch for: if not, a Watch does nothing.
-  static bool wanted(std::size_t length, const Care& care);
-  Watch(std::byte* address, std::size_t length, const File& file, std::uint64_t offset, const Care& care);
+  static bool wanted(std::size_t length, const WatchOptions& options);
+  Watch(std::byte* address, std::size_t length, const File& file, std::uint64_t offset, const WatchOptions& options);
   // To be called after each sync.
   void synced();
 

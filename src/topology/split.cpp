@@ -200,13 +200,13 @@ Result<Division> divide(MPI_Comm comm, const std::optional<std::string>& directo
 
 const std::optional<Report>& last_report() { return report(); }
 
-int split(const SplitCall& call, const Asked& asked) {
+int split(const SplitCall& call, const SplitRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
   *call.newcomm = MPI_COMM_NULL;
-  const auto directory = directory_of(asked, mpi::Team(call.comm).rank);
+  const auto directory = directory_of(request, mpi::Team(call.comm).rank);
   const auto division =
-      divide(call.comm, directory.ok() ? directory.value() : std::nullopt, asked.hints.method, directory.status());
-  report() = Report{asked.hints.method, division.ok() ? division.value() : Division{}, {}};
+      divide(call.comm, directory.ok() ? directory.value() : std::nullopt, request.hints.method, directory.status());
+  report() = Report{request.hints.method, division.ok() ? division.value() : Division{}, {}};
   int code = MPI_SUCCESS;
   if (division.ok()) {
     const int store = division.value().place.store;

@@ -8,8 +8,8 @@
 
 #include "base/split_hints.hpp"
 #include "base/status.hpp"
-#include "topology/asked.hpp"
 #include "topology/grouping.hpp"
+#include "topology/split_request.hpp"
 #include "topology/token.hpp"
 
 namespace sill::topology {
@@ -41,6 +41,6 @@ struct SplitCall {
 };
 
 // MPI_Comm_split_type by directory; calls the communicator's error handler. Collective.
-int split(const SplitCall& call, const Asked& asked);
+int split(const SplitCall& call, const SplitRequest& request);
 
 }  // namespace sill::topology

@@ -69,15 +69,15 @@ Status agree_on_call(MPI_Comm comm, std::size_t count, int root) {
   return {Cause::bad_argument, "sill_stores: the number of directories differs between ranks"};
 }
 
-Result<Found> divide_by(const Group& group, const Asked& asked, std::optional<std::string>& path) {
+Result<Found> divide_by(const Group& group, const SplitRequest& request, std::optional<std::string>& path) {
   const auto begin = std::chrono::steady_clock::now();
-  auto directory = directory_of(asked, group.rank);
+  auto directory = directory_of(request, group.rank);
   if (directory.ok()) path = std::move(directory).value();
-  const auto division = divide(group.comm, path, asked.hints.method, directory.status());
+  const auto division = divide(group.comm, path, request.hints.method, directory.status());
   if (!division.ok()) return division.status();
   const Division& found = division.value();
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
-  return Found{found.place.store, found.place.unproven, static_cast<std::int32_t>(asked.hints.method),
+  return Found{found.place.store, found.place.unproven, static_cast<std::int32_t>(request.hints.method),
                found.store_count, found.operations,     static_cast<std::uint64_t>(time.count())};
 }
 
@@ -202,7 +202,7 @@ class Sheet {
 
 }  // namespace
 
-Result<Survey> survey(MPI_Comm comm, int root, const std::vector<Asked>& directories, const Status& mine) {
+Result<Survey> survey(MPI_Comm comm, int root, const std::vector<SplitRequest>& directories, const Status& mine) {
   const Group group(comm, root);
   const std::size_t count = directories.size();
   Status status = group.agree(mine);

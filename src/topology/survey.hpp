@@ -7,7 +7,7 @@
 
 #include "base/status.hpp"
 #include "sill/sill.h"
-#include "topology/asked.hpp"
+#include "topology/split_request.hpp"
 
 namespace sill::topology {
 
@@ -27,8 +27,8 @@ struct Survey {
   std::vector<SharedStore> stores;       // by directory, then by lowest rank
 };
 
-// Divides `comm`, an intra-communicator, by each directory in turn: one Asked for each, the same number on all ranks.
-// `mine` is what is wrong so far. On an error every rank returns that of the lowest that has one. Collective.
-Result<Survey> survey(MPI_Comm comm, int root, const std::vector<Asked>& directories, const Status& mine);
+// Divides `comm`, an intra-communicator, by each directory in turn: one SplitRequest for each, the same number on all
+// ranks. `mine` is what is wrong so far. On an error every rank returns that of the lowest that has one. Collective.
+Result<Survey> survey(MPI_Comm comm, int root, const std::vector<SplitRequest>& directories, const Status& mine);
 
 }  // namespace sill::topology

@@ -19,7 +19,7 @@ enum Wish : unsigned {
   wish_directory = 1u << 3,  // by directory, or faulty
 };
 
-struct Asked {
+struct SplitRequest {
   unsigned wish = wish_pass;
   int split_type = MPI_UNDEFINED;  // as the MPI library knows it
   Status status{};                 // what is wrong with it
@@ -27,13 +27,13 @@ struct Asked {
 };
 
 // What a call asks for. Local.
-Asked read_asked(int split_type, MPI_Info info);
+SplitRequest read_split_request(int split_type, MPI_Info info);
 
 // A split by the directory of these pairs; what is wrong with them is in its status.
-Asked directory_asked(const HintPairs& pairs);
+SplitRequest directory_request(const HintPairs& pairs);
 
 // This rank's directory, by its name; nullopt for a rank that gives none. `rank` stands for %r where there is no world.
-Result<std::optional<std::string>> directory_of(const Asked& asked, int rank);
+Result<std::optional<std::string>> directory_of(const SplitRequest& request, int rank);
 
 // The wishes of all ranks of both groups, if there are two. Collective.
 Result<unsigned> all_wishes(MPI_Comm comm, unsigned mine, bool inter);

@@ -1,4 +1,4 @@
-#include "topology/asked.hpp"
+#include "topology/split_request.hpp"
 
 #include <algorithm>
 #include <string>
@@ -57,56 +57,56 @@ std::string key_list(const HintPairs& pairs) {
   return keys;
 }
 
-Asked neighborhood_asked(const HintPairs& pairs) {
-  if (value_of(pairs, SILL_NBHD_DIRNAME)) return directory_asked(pairs);
+SplitRequest neighborhood_request(const HintPairs& pairs) {
+  if (value_of(pairs, SILL_NBHD_DIRNAME)) return directory_request(pairs);
   const int native = native_neighborhood();
   if (pairs.empty()) return {.wish = wish_open, .split_type = native != 0 ? native : SILL_COMM_TYPE_NEIGHBORHOOD};
   if (value_of(pairs, network_key) && native != 0) return {.wish = wish_pass, .split_type = native};
-  Asked asked{.wish = wish_directory};
+  SplitRequest request{.wish = wish_directory};
   if (value_of(pairs, SILL_NBHD_METHOD))
-    asked.status = {Cause::missing_hint, "nbhd_method: nbhd_common_dirname is missing"};
+    request.status = {Cause::missing_hint, "nbhd_method: nbhd_common_dirname is missing"};
   else
-    asked.status = {Cause::unknown_hint, "MPIX_COMM_TYPE_NEIGHBORHOOD: no key says which one (" + key_list(pairs) +
-                                             "); expected nbhd_common_dirname"};
-  return asked;
+    request.status = {Cause::unknown_hint, "MPIX_COMM_TYPE_NEIGHBORHOOD: no key says which one (" + key_list(pairs) +
+                                               "); expected nbhd_common_dirname"};
+  return request;
 }
 
-Asked guided_asked(int split_type, const HintPairs& pairs) {
+SplitRequest guided_request(int split_type, const HintPairs& pairs) {
   const std::string* resource = value_of(pairs, resource_key);
   if (!resource) return {.wish = wish_guided, .split_type = split_type};
   if (!resource->starts_with(resource_prefix)) return {.wish = wish_pass, .split_type = split_type};
   HintPairs hints = {{SILL_NBHD_DIRNAME, resource->substr(resource_prefix.size())}};
   if (const std::string* method = value_of(pairs, SILL_NBHD_METHOD)) hints.emplace_back(SILL_NBHD_METHOD, *method);
-  return directory_asked(hints);
+  return directory_request(hints);
 }
 
 }  // namespace
 
-Asked directory_asked(const HintPairs& pairs) {
-  Asked asked{.wish = wish_directory};
+SplitRequest directory_request(const HintPairs& pairs) {
+  SplitRequest request{.wish = wish_directory};
   auto hints = parse_split_hints(pairs);
-  asked.status = hints.status();
-  if (hints.ok()) asked.hints = std::move(hints).value();
-  return asked;
+  request.status = hints.status();
+  if (hints.ok()) request.hints = std::move(hints).value();
+  return request;
 }
 
-Asked read_asked(int split_type, MPI_Info info) {
+SplitRequest read_split_request(int split_type, MPI_Info info) {
   if (split_type == MPI_UNDEFINED) return {.wish = wish_nothing, .split_type = split_type};
   if (split_type == MPI_COMM_TYPE_SHARED) return {.wish = wish_pass, .split_type = split_type};
   const HintPairs pairs = mpi::info_pairs(info, [](const std::string&) { return true; });
-  if (is_neighborhood(split_type, pairs)) return neighborhood_asked(pairs);
-  if (is_guided(split_type)) return guided_asked(split_type, pairs);
+  if (is_neighborhood(split_type, pairs)) return neighborhood_request(pairs);
+  if (is_guided(split_type)) return guided_request(split_type, pairs);
   return {.wish = wish_pass, .split_type = split_type};
 }
 
-Result<std::optional<std::string>> directory_of(const Asked& asked, int rank) {
-  if (!asked.status.ok()) return asked.status;
-  if (asked.wish != wish_directory) return std::optional<std::string>();
+Result<std::optional<std::string>> directory_of(const SplitRequest& request, int rank) {
+  if (!request.status.ok()) return request.status;
+  if (request.wish != wish_directory) return std::optional<std::string>();
   NameFields fields;
   fields.rank = mpi::world_rank(rank);
   fields.host = host_name();
   fields.job = job_name();
-  auto path = expand_directory(asked.hints.directory, fields);
+  auto path = expand_directory(request.hints.directory, fields);
   if (!path.ok()) return Status(path.status().cause(), "nbhd_common_dirname: " + path.status().message());
   return std::optional<std::string>(std::move(path).value());
 }
