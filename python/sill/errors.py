@@ -25,6 +25,23 @@ class SillError(Exception):
 
 
 @contextlib.contextmanager
+def held_signals() -> Iterator[None]:
+    """Where signals wait that would end the command, for what it starts there must be known to what ends it then."""
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
+    held = {number: handler for number, handler in before.items() if callable(handler)}
+    for number in held:
+        signal.signal(number, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+@contextlib.contextmanager
 def unwound_by_signals() -> Iterator[None]:
     """Where a batch system's SIGTERM, or a closed terminal's SIGHUP, is an exception, so that what was started is ended
     and what was made is removed. The first one counts; one that the caller ignores (nohup) stays ignored."""

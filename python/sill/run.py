@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import native
-from .errors import SillError, unwound_by_signals
+from .errors import SillError, held_signals, unwound_by_signals
 from .mpi import builds, launchers, mpis, programs
 
 _GRACE_S = 10  # for a launcher that is told to end
@@ -68,11 +68,15 @@ def relay(command: Sequence[str]) -> int:
     A launcher takes no notice of an output that can't be written to, so what it prints comes by us.
     """
     sys.stdout.flush()
+    process = None
     with unwound_by_signals():
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace")
         try:
+            with held_signals():
+                process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace")
             output, _ = process.communicate()
         except BaseException:
+            if process is None:
+                raise
             process.terminate()
             try:
                 process.communicate(timeout=_GRACE_S)

@@ -6,6 +6,7 @@ import os
 import re
 import select
 import signal
+import subprocess
 import sys
 from unittest import mock
 
@@ -14,8 +15,9 @@ from bench_support import LAUNCHER, MEMORY_AND_STORAGE, PROGRAM, executable, loa
 from command_support import BUILD, MPIS, ROOT
 from launching import TIMEOUT_S, Job
 from sill import SillError
-from sill.bench import resources, results, runner, scenario
+from sill.bench import jobs, resources, results, runner, scenario
 from sill.bench.model import Text
+from sill.errors import unwound_by_signals
 
 pytestmark = pytest.mark.quick
 COMPARISON = """
@@ -280,6 +282,25 @@ def test_a_signal_ends_the_job_and_what_it_made(number, tmp_path, harness_enviro
         os.kill(pid, signal.SIGKILL)
     assert outcome.code == 128 + number, outcome.text()
     assert list((tmp_path / "s").iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_signal_while_the_job_is_started_ends_it(number, monkeypatch):
+    """It comes when the job's process runs, and nobody knows it yet."""
+    begun, popen = [], subprocess.Popen
+
+    def start(*arguments, **options):
+        begun.append(popen(*arguments, **options))
+        signal.raise_signal(number)
+        return begun[0]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    try:
+        with pytest.raises((KeyboardInterrupt, SystemExit)), unwound_by_signals():
+            jobs._wait(["tail", "-f", os.devnull], dict(os.environ), TIMEOUT_S)
+        assert begun[0].poll() is not None
+    finally:
+        begun[0].kill()
 
 
 def test_list_names_every_scenario(bench):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import SillError
+from ..errors import SillError, held_signals
 from ..mpi.builds import Target
 from ..text import bytes_of
 from .model import Point, Scenario, Table, Variant
@@ -144,24 +144,27 @@ def _environment(target: Target) -> dict[str, str]:
 
 def _wait(command: Sequence[str], environment: dict[str, str], timeout_s: int) -> None:
     """Run a command that must succeed; at a time-out, or when the user interrupts, its whole session is ended."""
-    with subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
+    process = None
+    try:
+        with held_signals():
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        output, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        raise RunError(f"no end after {timeout_s} s: {' '.join(command)}") from None
+    except BaseException:
+        if process is not None:
             _end(process)
-            raise RunError(f"no end after {timeout_s} s: {' '.join(command)}") from None
-        except BaseException:
-            _end(process)
-            raise
+        raise
     if process.returncode != 0:
         lines = [line.strip(" =\t-") for line in output.splitlines()]
         reason = " / ".join([line for line in lines if line][:4]) or "no message"
