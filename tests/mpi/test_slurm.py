@@ -156,6 +156,18 @@ def test_topo_in_a_batch_script(mpi, slurm, settings, scratch):
     assert (private, common) == ([[first], [second]], [[first, second]])
 
 
+@pytest.mark.parametrize("mpi", [mpi for mpi in MPIS if mpi.family == "mpiabi"], ids=lambda mpi: mpi.name)
+def test_topo_where_there_is_the_abi_alone(mpi, surrounded, scratch):
+    """No MPI of its family is known, so Sill's only library tells which name the loader has to know."""
+    (scratch / "lib").mkdir()
+    shutil.copy(BUILD / "lib" / "libsill-mpiabi.so", scratch / "lib")
+    only = {"SILL_LIBRARY_DIR": str(scratch / "lib"), "SILL_MPI_PREFIXES": str(scratch)}
+    words = ["srun", "--nodes=2", "--ntasks-per-node=2", "sill", "topo", "--json", "/tmp", scratch]
+    outcome = passed(surrounded(*words, LD_LIBRARY_PATH=f"{mpi.prefix}/lib", PATH=f"{SILL.parent}:/usr/bin:/bin", **only))
+    groups = [len(directory["groups"]) for directory in json.loads(outcome.out)["directories"]]
+    assert groups == [2, 1]
+
+
 @pytest.fixture
 def held(slurm, settings, mpi, scratch):
     """Start a batch job that holds a window, synced, until it is told to end or made to; its number and its output."""
