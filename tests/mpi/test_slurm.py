@@ -163,7 +163,9 @@ def test_topo_where_there_is_the_abi_alone(mpi, surrounded, scratch):
     shutil.copy(BUILD / "lib" / "libsill-mpiabi.so", scratch / "lib")
     only = {"SILL_LIBRARY_DIR": str(scratch / "lib"), "SILL_MPI_PREFIXES": str(scratch)}
     words = ["srun", "--nodes=2", "--ntasks-per-node=2", "sill", "topo", "--json", "/tmp", scratch]
-    outcome = passed(surrounded(*words, LD_LIBRARY_PATH=f"{mpi.prefix}/lib", PATH=f"{SILL.parent}:/usr/bin:/bin", **only))
+    outcome = passed(
+        surrounded(*words, LD_LIBRARY_PATH=f"{mpi.prefix}/lib", PATH=f"{SILL.parent}:/usr/bin:/bin", **only)
+    )
     groups = [len(directory["groups"]) for directory in json.loads(outcome.out)["directories"]]
     assert groups == [2, 1]
 
