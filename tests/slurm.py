@@ -47,7 +47,7 @@ NodeName={list} CPUs=4 RealMemory=1 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=10 State=UP
 """
 # Below srun, a rank of Open MPI that is still in MPI_Init may crash by the message of one that isn't any more (its
-# issue 12495, open): 4 of 160 runs of `sill topo` on a busy machine, in the progress loop of MPI_Init, where nothing is
+# issue 12495, open): 2 of 160 runs of `sill topo` on a busy machine, in the progress loop of MPI_Init, where nothing is
 # Sill's.
 CRASHED = re.compile(r"\*\*\* Process received signal \*\*\*\n\[.*\] Signal: Segmentation fault")
 TRIES = 3
