@@ -54,6 +54,13 @@ std::optional<CoarrayRecord> from_json(const Json& object) {
 
 Status not_told(const char* why) { return {Cause::bad_file, std::string("no record of a coarray: ") + why}; }
 
+// Those of a file's record, with its path in an error.
+Result<CoarrayRecords> coarrays_beside(const std::string& path, const storage::Record& record) {
+  auto coarrays = coarrays_in(record);
+  if (coarrays.ok()) return coarrays;
+  return Status(coarrays.status().cause(), storage::record_path(path) + ": " + coarrays.status().message());
+}
+
 }  // namespace
 
 CoarrayRecord CoarrayRecord::as_written() const {
@@ -85,17 +92,17 @@ Result<std::optional<CoarrayRecords>> read_coarrays(const std::string& path) {
   const auto record = storage::Record::read(path);
   if (!record.ok()) return record.status();
   if (!record.value()) return std::optional<CoarrayRecords>();
-  auto coarrays = coarrays_in(*record.value());
-  if (!coarrays.ok()) return Status(coarrays.status().cause(), path + ".sill: " + coarrays.status().message());
+  auto coarrays = coarrays_beside(path, *record.value());
+  if (!coarrays.ok()) return coarrays.status();
   return std::optional(std::move(coarrays).value());
 }
 
 Status change_coarrays(const storage::File& file, bool synced, const std::function<void(CoarrayRecords&)>& change) {
   auto record = storage::Record::read(file.path());
   if (!record.ok()) return record.status();
-  if (!record.value()) return {Cause::no_such_file, file.path() + ".sill: is missing"};
-  auto coarrays = coarrays_in(*record.value());
-  if (!coarrays.ok()) return {coarrays.status().cause(), file.path() + ".sill: " + coarrays.status().message()};
+  if (!record.value()) return {Cause::no_such_file, storage::record_path(file.path()) + ": is missing"};
+  auto coarrays = coarrays_beside(file.path(), *record.value());
+  if (!coarrays.ok()) return coarrays.status();
   change(coarrays.value());
   put_coarrays(*record.value(), coarrays.value());
   if (synced) record.value()->note_sync();

@@ -26,11 +26,10 @@ constexpr int newest_format = 2;
 constexpr std::string_view beginning = "{\"sill\": 2, \"crc32\": \"";
 constexpr std::size_t digits = 8;
 
-std::string path_beside(const std::string& path) { return path + ".sill"; }
-
 // Who only reads leaves nothing beside the file.
 bool has_record(const File& file) { return !file.is_device() && !file.is_anonymous() && !file.is_readonly(); }
 
+// In whole milliseconds, for so it is written.
 timespec this_moment() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -106,8 +105,6 @@ std::optional<std::string> temporary_name(const std::string& path) {
   return path + ".new." + number.data();
 }
 
-bool is_section(const Json& value) { return value.is_structured(); }
-
 // What format 1 said of the window stood beside the sections.
 constexpr std::array<std::string_view, 5> of_window = {"job", "created", "window", "unlink", "segments"};
 
@@ -142,6 +139,8 @@ Result<Json> parse_object(std::string_view text) {
 
 }  // namespace
 
+std::string record_path(const std::string& path) { return path + ".sill"; }
+
 Record::Record(mode_t perm) : perm_(perm), time_(this_moment()) {}
 
 Result<Record> Record::parse(std::string_view text) {
@@ -149,12 +148,12 @@ Result<Record> Record::parse(std::string_view text) {
   if (!object.ok()) return object.status();
   Record record(0600);
   for (const auto& [name, value] : object.value().items())
-    if (is_section(value)) record.sections_.emplace_back(name, value.dump());
+    if (value.is_structured()) record.sections_.emplace_back(name, value.dump());
   return record;
 }
 
 Result<std::optional<Record>> Record::read(const std::string& path) {
-  const std::string name = path_beside(path);
+  const std::string name = record_path(path);
   const int fd = open_ours(name);
   if (fd < 0 && errno == ENOENT) return std::optional<Record>();
   if (fd < 0) return errno == EEXIST ? not_ours(name) : errno_status(errno, name);
@@ -171,12 +170,12 @@ Result<std::optional<Record>> Record::read(const std::string& path) {
 }
 
 const std::string* Record::section(std::string_view name) const {
-  const auto at = std::ranges::find(sections_, name, &std::pair<std::string, std::string>::first);
+  const auto at = std::ranges::find(sections_, name, &Section::first);
   return at == sections_.end() ? nullptr : &at->second;
 }
 
 void Record::put(std::string_view name, std::string json) {
-  const auto at = std::ranges::find(sections_, name, &std::pair<std::string, std::string>::first);
+  const auto at = std::ranges::find(sections_, name, &Section::first);
   if (at == sections_.end())
     sections_.emplace_back(name, std::move(json));
   else
@@ -184,7 +183,7 @@ void Record::put(std::string_view name, std::string json) {
 }
 
 void Record::drop(std::string_view name) {
-  std::erase_if(sections_, [&](const auto& section) { return section.first == name; });
+  std::erase_if(sections_, [&](const Section& section) { return section.first == name; });
 }
 
 std::string Record::text() const {
@@ -208,7 +207,7 @@ void Record::note_sync() { time_ = this_moment(); }
 
 Status Record::write(const File& file, bool durable) const {
   if (!has_record(file)) return {};
-  const std::string path = path_beside(file.path());
+  const std::string path = record_path(file.path());
   const int old = open_ours(path);
   if (old < 0 && errno != ENOENT) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
   if (old >= 0) ::close(old);
@@ -227,16 +226,16 @@ Status Record::write(const File& file, bool durable) const {
 
 void note_sync(const File& file) {
   if (!has_record(file)) return;
-  const int fd = open_ours(path_beside(file.path()));
+  const int fd = open_ours(record_path(file.path()));
   const bool touched = fd >= 0 && ::futimens(fd, nullptr) == 0;
   if (!touched && errno != ENOENT)
-    log(LogLevel::debug, path_beside(file.path()) + ": the time of the sync could not be noted");
+    log(LogLevel::debug, record_path(file.path()) + ": the time of the sync could not be noted");
   if (fd >= 0) ::close(fd);
 }
 
 void remove_record(const File& file) {
   if (!has_record(file)) return;
-  const std::string path = path_beside(file.path());
+  const std::string path = record_path(file.path());
   const int fd = open_ours(path);
   if (fd >= 0) ::close(fd);
   if (fd < 0 && errno == EEXIST) return log(LogLevel::warn, not_ours(path).message());

@@ -17,6 +17,9 @@
 
 namespace sill::storage {
 
+// The path of the record of the file at `path`.
+std::string record_path(const std::string& path);
+
 class Record {
  public:
   // One of this moment, without sections, for who may read it as `perm` says, less the umask.
@@ -33,7 +36,7 @@ class Record {
   void drop(std::string_view name);
   std::string text() const;
 
-  // When it was made, in whole milliseconds, for so it is written; of one that was read: also of the last sync.
+  // When it was made, in whole milliseconds; of one that was read: also of the last sync.
   const timespec& time() const { return time_; }
   // The same as ISO 8601, UTC.
   std::string utc() const;
@@ -45,9 +48,10 @@ class Record {
   Status write(const File& file, bool durable) const;
 
  private:
+  using Section = std::pair<std::string, std::string>;  // name, JSON
   mode_t perm_;
   timespec time_;
-  std::vector<std::pair<std::string, std::string>> sections_;
+  std::vector<Section> sections_;
 };
 
 // Notes a sync in the record's time alone, which is that of its making before. A failure is logged.
