@@ -20,16 +20,6 @@
 namespace sill::topology {
 namespace {
 
-// Made over devices and memory that one kernel alone has mounted.
-constexpr std::array<std::string_view, 28> plain_types = {
-    "bcachefs",  "btrfs",    "devtmpfs", "erofs", "exfat", "ext2",   "ext3",  "ext4", "f2fs",  "hfsplus",
-    "hugetlbfs", "iso9660",  "jfs",      "minix", "msdos", "nilfs2", "ntfs3", "proc", "ramfs", "reiserfs",
-    "rootfs",    "squashfs", "sysfs",    "tmpfs", "udf",   "vfat",   "xfs",   "zfs"};
-// Their inode numbers come from the server, so they are the same on all nodes.
-constexpr std::array<std::string_view, 22> network_types = {
-    "9p",  "afs",  "beegfs", "ceph",     "cifs",  "gfs2",  "glusterfs", "gpfs",  "lustre",   "mmfs", "ncpfs",
-    "nfs", "nfs4", "ocfs2",  "orangefs", "panfs", "pvfs2", "smb3",      "smbfs", "virtiofs", "weka", "wekafs"};
-
 std::uint64_t hash(const std::string& text) { return std::hash<std::string>{}(text); }
 
 // Fields joined so that no two lists look alike.
@@ -66,12 +56,6 @@ bool may_write(const struct statx& found) {
 
 }  // namespace
 
-Kind kind_of(std::string_view type) {
-  if (std::ranges::find(plain_types, type) != plain_types.end()) return Kind::plain;
-  if (std::ranges::find(network_types, type) != network_types.end()) return Kind::network;
-  return type.starts_with("fuse.") ? Kind::network : Kind::stacked;
-}
-
 Result<std::optional<Directory>> Directory::open(const std::string& path) {
   // O_DIRECTORY also makes an automounter mount what lies there.
   const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -106,7 +90,7 @@ Status Directory::identify() {
   const bool told = mount_.has_value() && machine_identity() != 0;
 
   identity_.presence = Presence::present;
-  identity_.kind = told ? kind_of(mount_->type) : Kind::stacked;
+  identity_.kind = told ? file_system_of(mount_->type).kind : Kind::stacked;
   identity_.read_only = mount_ && mount_->has_option("ro");
   identity_.likely_writer = may_write(found);
   identity_.machine = own_machine();

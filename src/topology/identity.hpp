@@ -4,21 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include "base/file_systems.hpp"
 #include "base/mounts.hpp"
 #include "base/status.hpp"
 
 namespace sill::topology {
 
-enum class Kind : std::uint32_t {
-  plain,    // of this kernel alone: another directory there is another store, and no other kernel sees it
-  network,  // others may see it, and its source has the same name there
-  stacked,  // others may see it, or it shows what lies elsewhere; names say nothing
-};
-
-// Whether file systems of this type are plain, of the network, or neither.
-Kind kind_of(std::string_view type);
+using Kind = FileSystem::Kind;
 
 enum class Presence : std::uint32_t { absent, present };
 

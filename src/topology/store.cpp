@@ -9,18 +9,14 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
-#include <string_view>
 #include <utility>
 
+#include "base/file_systems.hpp"
 #include "base/mounts.hpp"
 #include "topology/file_system_id.hpp"
-#include "topology/identity.hpp"
 
 namespace sill::topology {
 namespace {
@@ -48,10 +44,6 @@ int open_to_look(const std::string& path) {
   const bool harmless = S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode);
   const int fd = harmless ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
   return fd >= 0 ? fd : ::open(path.c_str(), O_PATH | O_CLOEXEC);
-}
-
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 template <class Number>
@@ -95,8 +87,6 @@ Device device_of(const Mount& mount) {
   return find_device(major(facts.st_rdev), minor(facts.st_rdev));
 }
 
-bool is_in_memory(const Mount& mount) { return is_one_of(mount.type, {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}); }
-
 Medium medium_of(const Device& device) {
   // A virtual disk knows nothing of what lies below it; the kernel then says that it rotates.
   const bool is_virtual = device.name.starts_with("vd") || device.name.starts_with("xvd");
@@ -104,34 +94,20 @@ Medium medium_of(const Device& device) {
   return *device.rotational ? Medium::rotational : Medium::solid_state;
 }
 
-std::optional<bool> shared(const Mount& mount) {
-  const Kind kind = kind_of(mount.type);
-  if (mount.type.starts_with("fuse.")) {
-    if (is_one_of(mount.type, {"fuse.sshfs", "fuse.glusterfs", "fuse.ceph-fuse", "fuse.s3fs"})) return true;
-  } else if (kind == Kind::network) {
-    return true;
-  }
-  if (kind == Kind::plain || mount.major != 0 || mount.type == "overlay") return false;
-  return {};
+// Where the table has no answer, a device below has one.
+std::optional<bool> shared(const FileSystem& type, const Mount& mount) {
+  if (type.shared || mount.major == 0) return type.shared;
+  return false;
 }
 
-std::optional<bool> dax(int fd, const Mount& mount, const Device& device) {
+std::optional<bool> dax(int fd, const FileSystem& type, const Mount& mount, const Device& device) {
   if (mount.has_option("dax") || mount.has_option("dax=always")) return true;
-  if (is_in_memory(mount) || is_one_of(mount.type, {"btrfs", "ext3", "f2fs", "nfs", "nfs4", "zfs", "lustre"}))
-    return false;
+  if (type.dax) return type.dax;
   if (device.dax == false || mount.has_option("dax=never")) return false;
   // Each file by its own flag, which new ones have from their directory.
   struct fsxattr flags;
-  if (is_one_of(mount.type, {"ext4", "xfs"}) && device.dax && ::ioctl(fd, FS_IOC_FSGETXATTR, &flags) == 0)
+  if ((mount.type == "ext4" || mount.type == "xfs") && device.dax && ::ioctl(fd, FS_IOC_FSGETXATTR, &flags) == 0)
     return (flags.fsx_xflags & FS_XFLAG_DAX) != 0;
-  return {};
-}
-
-std::optional<bool> reflink(int fd, const Mount& mount) {
-  if (is_one_of(mount.type, {"btrfs", "bcachefs"})) return true;
-  if (mount.type == "xfs") return xfs_has_reflink(fd);
-  if (is_in_memory(mount) || is_one_of(mount.type, {"ext2", "ext3", "ext4", "f2fs", "vfat", "nfs", "lustre"}))
-    return false;
   return {};
 }
 
@@ -152,11 +128,7 @@ std::optional<bool> direct_io(const Mount& mount, const struct statx& facts) {
 #endif
   if (mount.has_option("data=journal")) return false;
   if (mount.type == "tmpfs") return is_linux_6_6();
-  if (mount.type == "ramfs") return false;
-  if (is_one_of(mount.type, {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "nfs", "nfs4", "lustre", "gpfs", "gfs2",
-                             "ocfs2", "bcachefs"}))
-    return true;
-  return {};
+  return file_system_of(mount.type).direct_io;
 }
 
 // The mount of a file. A process whose root is no mount, as in a plain chroot, doesn't see the one of it in /proc: then
@@ -207,6 +179,7 @@ Result<Store> query_store(const std::string& path) {
   if (S_ISBLK(facts.stx_mode)) return describe_device(path, makedev(facts.stx_rdev_major, facts.stx_rdev_minor));
   if (::fstatfs(fd, &space) != 0) return errno_status(errno, path);
   const Mount mount = mount_of_file(fd, path, facts);
+  const FileSystem& type = file_system_of(mount.type);
   const Device device = device_of(mount);
   const auto unit = static_cast<std::uint64_t>(space.f_frsize);
 
@@ -215,12 +188,13 @@ Result<Store> query_store(const std::string& path) {
   store.source = mount.source;
   store.mount_point = mount.point;
   store.device = device.name;
-  store.shared = shared(mount);
+  store.shared = shared(type, mount);
+  store.served = type.served;
   store.identity = file_system_id(fd, mount, space, store.shared == true);
-  store.medium = is_in_memory(mount) ? Medium::memory : medium_of(device);
+  store.medium = type.in_memory ? Medium::memory : medium_of(device);
   store.read_only = (space.f_flags & ST_RDONLY) != 0 || mount.has_option("ro");
-  store.dax = (facts.stx_attributes & STATX_ATTR_DAX) ? true : dax(fd, mount, device);
-  store.reflink = reflink(fd, mount);
+  store.dax = (facts.stx_attributes & STATX_ATTR_DAX) ? true : dax(fd, type, mount, device);
+  store.reflink = mount.type == "xfs" ? xfs_has_reflink(fd) : type.reflink;
   store.direct_io = direct_io(mount, facts);
   store.capacity = space.f_blocks * unit;
   store.available = space.f_bavail * unit;

@@ -20,6 +20,7 @@ struct Store {
   std::string identity;  // equal wherever this store is seen, and after a reboot if it can be; no proof: copies exist
   Medium medium = Medium::unknown;
   std::optional<bool> shared;  // other machines see the same files
+  bool served = false;         // a server or another process decides when others see mapped bytes, and keeps them
   bool read_only = false;
   std::optional<bool> dax;        // mappings reach the device itself, past the page cache
   std::optional<bool> reflink;    // files can share blocks (FICLONE)

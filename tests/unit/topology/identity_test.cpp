@@ -13,14 +13,6 @@
 namespace sill::topology {
 namespace {
 
-TEST(Kinds, OfFileSystems) {
-  for (const char* type : {"ext4", "xfs", "btrfs", "tmpfs", "zfs"}) EXPECT_EQ(kind_of(type), Kind::plain) << type;
-  for (const char* type : {"nfs", "nfs4", "lustre", "gpfs", "ceph", "beegfs", "cifs", "fuse.sshfs"})
-    EXPECT_EQ(kind_of(type), Kind::network) << type;
-  for (const char* type : {"overlay", "fuse", "fuseblk", "autofs", "new", ""})
-    EXPECT_EQ(kind_of(type), Kind::stacked) << type;
-}
-
 Identity identity_of(const std::string& path) {
   auto directory = Directory::open(path);
   EXPECT_TRUE(directory.ok() && directory.value()) << path;
