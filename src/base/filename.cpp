@@ -1,5 +1,5 @@
 // Placeholders of file names.
-#include "base/hints.hpp"
+#include "base/filename.hpp"
 
 namespace sill {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/filename.hpp"
 #include "base/hints.hpp"
 #include "base/text.hpp"
 #include "base/values.hpp"

@@ -101,18 +101,4 @@ HintPairs format_hints(const WindowHints& hints);
 // ("access_style=random,write_mostly"); an unknown key is an error here, for nobody else would use it.
 Result<HintPairs> parse_rule(std::string_view rule);
 
-// What stands for the placeholders of a file name.
-struct NameFields {
-  int rank = 0;
-  std::string host;
-  std::string window;  // number of a window, "m" and a number for MPI_Alloc_mem
-  std::string job;
-};
-
-// `pattern` with %r %h %w %j %% replaced; another letter after % is an error.
-Result<std::string> expand_filename(std::string_view pattern, const NameFields& fields);
-
-// The pattern that expands to `path` itself.
-std::string escape_filename(std::string_view path);
-
 }  // namespace sill

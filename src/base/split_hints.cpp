@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/filename.hpp"
 #include "base/values.hpp"
 
 namespace sill {

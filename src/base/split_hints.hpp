@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/filename.hpp"
 #include "base/hints.hpp"
 
 namespace sill {

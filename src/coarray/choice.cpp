@@ -6,30 +6,18 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "coarray/durable.hpp"
-#include "coarray/errors.hpp"
 #include "coarray/files.hpp"
 #include "coarray/libcaf.hpp"
 #include "coarray/lifetime.hpp"
 #include "coarray/registry.hpp"
+#include "coarray/stat.hpp"
+#include "coarray/sync.hpp"
 #include "coarray/team.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
 #include "window/allocate.hpp"
 
 namespace sill::coarray {
-
-Status forget_file(Coarray& coarray) {
-  window::Window& window = coarray.window();
-  coarray.kept = false;
-  window.hints().discard = true;
-  window.hints().unlink = false;
-  const storage::File& file = window.own_segment()->file();
-  if (window.leads_store()) return coarray.file->unlink(file);
-  // One file for all images: until the first one deletes it, in the next sync at the latest, it means nothing.
-  const Status status = coarray.file->mark(file, CoarrayRecord::State::fresh);
-  return status.cause() == Cause::no_such_file ? Status() : status;
-}
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "base/filename.hpp"
 #include "base/log.hpp"
 #include "coarray/registry.hpp"
 #include "coarray/team.hpp"

@@ -18,12 +18,12 @@ struct Libcaf {
 const Libcaf& libcaf();
 
 // True while libcaf is at work for us: what it calls of itself through our entries goes straight on.
-class InLibcaf {
+class LibcafTurn {
  public:
-  InLibcaf() { ++depth_; }
-  ~InLibcaf() { --depth_; }
-  InLibcaf(const InLibcaf&) = delete;
-  InLibcaf& operator=(const InLibcaf&) = delete;
+  LibcafTurn() { ++depth_; }
+  ~LibcafTurn() { --depth_; }
+  LibcafTurn(const LibcafTurn&) = delete;
+  LibcafTurn& operator=(const LibcafTurn&) = delete;
   static bool now() { return depth_ != 0; }
 
  private:

@@ -11,15 +11,15 @@
 
 #include "base/config.hpp"
 #include "base/log.hpp"
-#include "coarray/durable.hpp"
-#include "coarray/errors.hpp"
 #include "coarray/files.hpp"
 #include "coarray/libcaf.hpp"
 #include "coarray/registry.hpp"
+#include "coarray/stat.hpp"
+#include "coarray/sync.hpp"
 #include "coarray/team.hpp"
 #include "mpi/below.hpp"
 #include "mpi/comm.hpp"
-#include "window/asked.hpp"
+#include "window/window_request.hpp"
 
 namespace sill::coarray {
 namespace {
@@ -58,7 +58,7 @@ void check_variables() {
 
 void initialize(int* argc, char*** argv) {
   {
-    const InLibcaf inside;
+    const LibcafTurn inside;
     const window::HintOverride runtime_is_memory;
     libcaf().next_init(argc, argv);
   }
@@ -178,26 +178,26 @@ bool restored() {
 
 SILL_CAF_EXPORT void _gfortran_caf_init(int* argc, char*** argv) {
   using namespace sill::coarray;
-  if (InLibcaf::now()) return libcaf().next_init(argc, argv);
+  if (LibcafTurn::now()) return libcaf().next_init(argc, argv);
   initialize(argc, argv);
   settle();
 }
 
 SILL_CAF_EXPORT void _gfortran_caf_finalize(void) {
   using namespace sill::coarray;
-  const InLibcaf inside;
+  const LibcafTurn inside;
   finish();
   libcaf().next_finalize();
 }
 
 SILL_CAF_EXPORT void _gfortran_caf_stop_numeric(int code, bool quiet) {
   sill::coarray::stop();
-  const sill::coarray::InLibcaf inside;
+  const sill::coarray::LibcafTurn inside;
   sill::coarray::libcaf().next_stop_numeric(code, quiet);
 }
 
 SILL_CAF_EXPORT void _gfortran_caf_stop_str(const char* text, std::size_t length, bool quiet) {
   sill::coarray::stop();
-  const sill::coarray::InLibcaf inside;
+  const sill::coarray::LibcafTurn inside;
   sill::coarray::libcaf().next_stop_str(text, length, quiet);
 }

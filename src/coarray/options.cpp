@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/filename.hpp"
 #include "base/text.hpp"
 #include "base/values.hpp"
 

@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "coarray/durable.hpp"
-#include "coarray/errors.hpp"
 #include "coarray/files.hpp"
 #include "coarray/libcaf.hpp"
 #include "coarray/lifetime.hpp"
 #include "coarray/names.hpp"
 #include "coarray/registry.hpp"
+#include "coarray/stat.hpp"
+#include "coarray/sync.hpp"
 #include "coarray/team.hpp"
-#include "window/asked.hpp"
+#include "window/window_request.hpp"
 
 namespace sill::coarray {
 namespace {
@@ -28,7 +28,7 @@ struct Call {
   const void* caller;
 
   void pass_on() const {
-    const InLibcaf inside;
+    const LibcafTurn inside;
     libcaf().next_register(size, kind, token, descriptor, errors.stat, errors.message, errors.length);
   }
 };
@@ -61,7 +61,7 @@ std::set<std::string>& freed() {
 }
 
 void withdraw(const Call& call) {
-  const InLibcaf inside;
+  const LibcafTurn inside;
   libcaf().next_deregister(call.token, static_cast<int>(Deregistration::whole), nullptr, nullptr, 0);
   call.descriptor->data = nullptr;
 }
@@ -169,7 +169,7 @@ SILL_CAF_EXPORT void _gfortran_caf_register(std::size_t size, int kind, sill::co
                                             std::size_t length) {
   using namespace sill::coarray;
   const Call call{size, kind, token, descriptor, {stat, errmsg, length}, __builtin_return_address(0)};
-  if (InLibcaf::now()) return call.pass_on();
+  if (LibcafTurn::now()) return call.pass_on();
   start();
   switch (static_cast<Registration>(kind)) {
     case Registration::static_coarray:
@@ -191,6 +191,6 @@ SILL_CAF_EXPORT void _gfortran_caf_deregister(sill::coarray::Token* token, int k
   settle();
   if (coarray) deregister_coarray(*coarray);
   const ListRepair repair(*token);
-  const InLibcaf inside;
+  const LibcafTurn inside;
   libcaf().next_deregister(token, kind, stat, errmsg, length);
 }

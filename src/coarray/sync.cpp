@@ -1,4 +1,6 @@
 // sync all and sync images: after libcaf has synchronized the images, kept coarrays are made durable.
+#include "coarray/sync.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -8,12 +10,11 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "coarray/durable.hpp"
-#include "coarray/errors.hpp"
 #include "coarray/files.hpp"
 #include "coarray/libcaf.hpp"
 #include "coarray/lifetime.hpp"
 #include "coarray/registry.hpp"
+#include "coarray/stat.hpp"
 #include "coarray/team.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
@@ -166,17 +167,29 @@ Status keep_own() {
 
 bool keeping() { return switched_on || options().value().enabled; }
 
+Status forget_file(Coarray& coarray) {
+  window::Window& window = coarray.window();
+  coarray.kept = false;
+  window.hints().discard = true;
+  window.hints().unlink = false;
+  const storage::File& file = window.own_segment()->file();
+  if (window.leads_store()) return coarray.file->unlink(file);
+  // One file for all images: until the first one deletes it, in the next sync at the latest, it means nothing.
+  const Status status = coarray.file->mark(file, CoarrayRecord::State::fresh);
+  return status.cause() == Cause::no_such_file ? Status() : status;
+}
+
 }  // namespace sill::coarray
 
 SILL_CAF_EXPORT void _gfortran_caf_sync_all(int* stat, char* errmsg, std::size_t length) {
   using namespace sill::coarray;
   // Direct stores before the barrier, loads after it: libcaf's own accesses are ordered by the MPI library.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (InLibcaf::now()) return libcaf().next_sync_all(stat, errmsg, length);
+  if (LibcafTurn::now()) return libcaf().next_sync_all(stat, errmsg, length);
   start();
   settle();
   {
-    const InLibcaf inside;
+    const LibcafTurn inside;
     libcaf().next_sync_all(stat, nullptr, 0);
   }
   if (!keeping() || (stat && *stat != 0)) return;
@@ -186,11 +199,11 @@ SILL_CAF_EXPORT void _gfortran_caf_sync_all(int* stat, char* errmsg, std::size_t
 SILL_CAF_EXPORT void _gfortran_caf_sync_images(int count, int* images, int* stat, char* errmsg, std::size_t length) {
   using namespace sill::coarray;
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (InLibcaf::now()) return libcaf().next_sync_images(count, images, stat, errmsg, length);
+  if (LibcafTurn::now()) return libcaf().next_sync_images(count, images, stat, errmsg, length);
   start();
   settle();
   {
-    const InLibcaf inside;
+    const LibcafTurn inside;
     libcaf().next_sync_images(count, images, stat, nullptr, 0);
   }
   if (!keeping() || (stat && *stat != 0)) return;

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "coarray/errors.hpp"
 #include "coarray/libcaf.hpp"
+#include "coarray/stat.hpp"
 
 namespace sill::coarray {
 namespace {
@@ -47,7 +47,7 @@ void end_teams() { current = {}; }
 SILL_CAF_EXPORT void _gfortran_caf_change_team(sill::coarray::Team* team, int unused) {
   using namespace sill::coarray;
   {
-    const InLibcaf inside;
+    const LibcafTurn inside;
     libcaf().next_change_team(team, unused);
   }
   stop_on_error(enter_team(libcaf().next_team_number(nullptr)));
@@ -56,7 +56,7 @@ SILL_CAF_EXPORT void _gfortran_caf_change_team(sill::coarray::Team* team, int un
 SILL_CAF_EXPORT void _gfortran_caf_end_team(sill::coarray::Team* team) {
   using namespace sill::coarray;
   {
-    const InLibcaf inside;
+    const LibcafTurn inside;
     libcaf().next_end_team(team);
   }
   stop_on_error(leave_team());

@@ -174,7 +174,7 @@ int raise_on_comm(MPI_Comm comm, const Status& status) {
     say_before_abort(handler, status);
     below().Errhandler_free(&handler);
   }
-  const Outside outside;
+  const ProgramTurn outside;
   below().Comm_call_errhandler(comm, code);
   return code;
 }
@@ -187,7 +187,7 @@ int raise_on_window(MPI_Win win, const Status& status) {
     say_before_abort(handler, status);
     below().Errhandler_free(&handler);
   }
-  const Outside outside;
+  const ProgramTurn outside;
   below().Win_call_errhandler(win, code);
   return code;
 }
@@ -204,7 +204,7 @@ int WindowHandler::raise(const Status& status) const {
   const int code = to_code(status);
   if (code == MPI_SUCCESS || handler_ == MPI_ERRORS_RETURN) return code;
   say_before_abort(handler_, status);
-  const Outside outside;
+  const ProgramTurn outside;
   // A handler of windows can only be called for one.
   void* base = nullptr;
   MPI_Win win = MPI_WIN_NULL;

@@ -44,18 +44,18 @@ class Turn {
   static bool is_again(const Call& call) { return now_ == call; }
 
  private:
-  friend class Outside;
+  friend class ProgramTurn;
   static inline constinit thread_local Call now_{};
   Call before_;
 };
 
 // The program's own code is at work again, called back by us: its calls are the program's, whatever they are.
-class Outside {
+class ProgramTurn {
  public:
-  Outside() : before_(std::exchange(Turn::now_, Call{})) {}
-  ~Outside() { Turn::now_ = before_; }
-  Outside(const Outside&) = delete;
-  Outside& operator=(const Outside&) = delete;
+  ProgramTurn() : before_(std::exchange(Turn::now_, Call{})) {}
+  ~ProgramTurn() { Turn::now_ = before_; }
+  ProgramTurn(const ProgramTurn&) = delete;
+  ProgramTurn& operator=(const ProgramTurn&) = delete;
 
  private:
   Call before_;

@@ -11,8 +11,8 @@
 #include <cstdint>
 
 #include "mpi/below.hpp"
-#include "mpi/front.hpp"
 #include "mpi/guard.hpp"
+#include "mpi/load_order.hpp"
 
 #define SILL_EXPORT extern "C" __attribute__((visibility("default")))
 

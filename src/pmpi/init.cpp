@@ -105,7 +105,7 @@ template <class Next>
 int on_Session_finalize(Next next, MPI_Session* session) {
   const int code = sill::mpi::to_code(sync_open_windows());
   if (code != MPI_SUCCESS) {
-    const sill::mpi::Outside outside;
+    const sill::mpi::ProgramTurn outside;
     sill::mpi::below().Session_call_errhandler(*session, code);
   }
   const int ended = next(session);

@@ -3,7 +3,7 @@
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "mpi/comm.hpp"
-#include "mpi/front.hpp"
+#include "mpi/load_order.hpp"
 
 namespace {
 

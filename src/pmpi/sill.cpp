@@ -6,7 +6,7 @@
 #include "base/config.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
-#include "mpi/front.hpp"
+#include "mpi/load_order.hpp"
 #include "pmpi/entry.hpp"
 #include "topology/split.hpp"
 #include "window/window.hpp"

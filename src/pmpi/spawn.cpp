@@ -7,7 +7,7 @@
 #include "base/child.hpp"
 #include "base/log.hpp"
 #include "mpi/comm.hpp"
-#include "mpi/front.hpp"
+#include "mpi/load_order.hpp"
 #include "mpi/worlds.hpp"
 #include "pmpi/entry.hpp"
 

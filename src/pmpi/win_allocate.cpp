@@ -8,7 +8,7 @@ template <class Next, class Unit>
 int allocate(Next next, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win,
              bool shared) {
   const sill::window::AllocateCall call{size, disp_unit, info, comm, shared};
-  sill::window::Asked asked = sill::window::read_asked(info);
+  sill::window::WindowRequest asked = sill::window::read_window_request(info);
   if (!sill::window::anyone_asks(call, asked)) return next(size, disp_unit, info, comm, baseptr, win);
   const int code = sill::window::allocate(call, std::move(asked), baseptr, win);
   // Who asked in the caller's name learns of the failure, the caller gets a window all the same.

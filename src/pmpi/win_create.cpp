@@ -12,7 +12,7 @@ using sill::Status;
 
 template <class Next>
 int on_Alloc_mem(Next next, MPI_Aint size, MPI_Info info, void* baseptr) {
-  const auto asked = sill::window::read_asked(info);
+  const auto asked = sill::window::read_window_request(info);
   if (!asked.storage) return next(size, info, baseptr);
   return sill::mpi::raise_on_comm(MPI_COMM_WORLD, sill::window::allocate_memory(size, asked, baseptr));
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/config.hpp"
+#include "base/filename.hpp"
 #include "mpi/below.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"

@@ -13,6 +13,7 @@
 
 #include "base/child.hpp"
 #include "base/config.hpp"
+#include "base/filename.hpp"
 #include "base/log.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
@@ -50,7 +51,7 @@ bool is_contiguous(const AllocateCall& call) {
   return pairs.empty() || pairs.front().second != "true";
 }
 
-Status fill(Request& request, const AllocateCall& call, const Asked& asked, const mpi::OwnComm& own) {
+Status fill(Request& request, const AllocateCall& call, const WindowRequest& asked, const mpi::OwnComm& own) {
   request = make_request(asked.hints, static_cast<std::uint64_t>(call.size), call.disp_unit);
   request.node = own.node_of[own.rank];
   request.window_number = next_window_number.fetch_add(1);
@@ -75,7 +76,7 @@ void skip_numbers(int used) {
 
 // Everybody's request with its share settled, or the error of the lowest rank that has one. `for_node` must live until
 // each rank has promised what it has in memory. Collective.
-Result<std::vector<Request>> exchange(const AllocateCall& call, const Asked& asked, const mpi::OwnComm& own,
+Result<std::vector<Request>> exchange(const AllocateCall& call, const WindowRequest& asked, const mpi::OwnComm& own,
                                       std::vector<int>& world_ranks, storage::Promise& for_node) {
   Announced mine{};
   const Status status = fill(mine.request, call, asked, own);
@@ -151,7 +152,7 @@ void give_up(Window& window) {
   below().Win_free(&win);
 }
 
-Result<std::unique_ptr<Window>> build(const AllocateCall& call, const Asked& asked,
+Result<std::unique_ptr<Window>> build(const AllocateCall& call, const WindowRequest& asked,
                                       const std::shared_ptr<const mpi::OwnComm>& own) {
   std::vector<int> world_ranks;
   storage::Promise for_node;
@@ -231,7 +232,7 @@ Status move_to(Window& window, const WindowHints& hints, std::shared_ptr<Front> 
   const AllocateCall call{static_cast<MPI_Aint>(mine.size), static_cast<MPI_Aint>(mine.disp_unit)};
   std::vector<int> world_ranks;
   storage::Promise for_node;  // the window promised its own when it was made
-  const auto requests = exchange(call, Asked{true, {}, hints}, own, world_ranks, for_node);
+  const auto requests = exchange(call, WindowRequest{true, {}, hints}, own, world_ranks, for_node);
   if (!requests.ok()) return requests.status();
   const NameFields fields{world_ranks[own.rank], host_name(), window.name(), job_name()};
   auto stores = Stores::open(own, requests.value(), hints, fields);
@@ -264,7 +265,7 @@ Status move_to(Window& window, const WindowHints& hints, std::shared_ptr<Front> 
   return own.meet();
 }
 
-bool anyone_asks(const AllocateCall& call, const Asked& asked) {
+bool anyone_asks(const AllocateCall& call, const WindowRequest& asked) {
   int inter = 1;
   if (call.comm == MPI_COMM_NULL) return false;
   if (below().Comm_test_inter(call.comm, &inter) != MPI_SUCCESS || inter) return false;
@@ -278,7 +279,7 @@ bool anyone_asks(const AllocateCall& call, const Asked& asked) {
   return any != 0;
 }
 
-int allocate(const AllocateCall& call, Asked asked, void* baseptr, MPI_Win* win) {
+int allocate(const AllocateCall& call, WindowRequest asked, void* baseptr, MPI_Win* win) {
   if (!mpi::below_is_whole())
     return fail(call, {Cause::unsupported,
                        "alloc_type=storage: this MPI library lacks functions "

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/filename.hpp"
+
 namespace sill::window {
 
 void put_description(storage::Record& record, const NameFields& fields, bool unlink, int leader,

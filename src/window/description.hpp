@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "base/filename.hpp"
 #include "base/hints.hpp"
 #include "storage/record.hpp"
 #include "window/plan.hpp"

@@ -11,6 +11,7 @@
 
 #include "base/child.hpp"
 #include "base/config.hpp"
+#include "base/filename.hpp"
 #include "base/log.hpp"
 #include "mpi/comm.hpp"
 #include "storage/mapping.hpp"
@@ -42,7 +43,7 @@ std::map<std::byte*, std::shared_ptr<Memory>>& memories() {
 }
 
 // `promise` is of the part in memory. Ranks call this one by one, without knowing of each other.
-Result<Request> local_request(MPI_Aint size, const Asked& asked, storage::Promise& promise) {
+Result<Request> local_request(MPI_Aint size, const WindowRequest& asked, storage::Promise& promise) {
   if (!asked.status.ok()) return asked.status;
   if (size < 0) return Status(Cause::bad_size, "size: " + std::to_string(size) + " is negative");
   if (const auto told = storage::told_limit(); !told.ok()) return told.status();
@@ -87,7 +88,7 @@ Status finish(const Memory& memory) {
 
 }  // namespace
 
-Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr) {
+Status allocate_memory(MPI_Aint size, const WindowRequest& asked, void* baseptr) {
   storage::Promise promise;
   const auto request = local_request(size, asked, promise);
   if (!request.ok()) return request.status();

@@ -3,12 +3,12 @@
 #include <mpi.h>
 
 #include "base/status.hpp"
-#include "window/asked.hpp"
+#include "window/window_request.hpp"
 
 namespace sill::window {
 
 // Allocates `size` bytes as the hints ask. Local. The address goes to *baseptr.
-Status allocate_memory(MPI_Aint size, const Asked& asked, void* baseptr);
+Status allocate_memory(MPI_Aint size, const WindowRequest& asked, void* baseptr);
 
 // Frees memory of allocate_memory: syncs it (unless discard), deletes the file (if unlink). `known` says whether the
 // memory was Sill's at all.

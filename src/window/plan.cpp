@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/filename.hpp"
 #include "storage/mapping.hpp"
 
 namespace sill::window {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/filename.hpp"
 #include "base/hints.hpp"
 #include "base/status.hpp"
 #include "storage/file.hpp"

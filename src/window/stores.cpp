@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/filename.hpp"
 #include "base/log.hpp"
 #include "topology/split.hpp"
 #include "window/description.hpp"

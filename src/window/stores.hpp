@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/filename.hpp"
 #include "base/hints.hpp"
 #include "base/status.hpp"
 #include "mpi/comm.hpp"

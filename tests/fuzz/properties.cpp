@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/config.hpp"
+#include "base/filename.hpp"
 #include "base/hints.hpp"
 #include "base/mounts.hpp"
 #include "base/rules_toml.hpp"

@@ -1,8 +1,8 @@
+#include "base/filename.hpp"
+
 #include <gtest/gtest.h>
 
 #include <climits>
-
-#include "base/hints.hpp"
 
 namespace sill {
 namespace {

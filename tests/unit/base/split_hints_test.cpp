@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/filename.hpp"
+
 namespace sill {
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "base/filename.hpp"
+
 namespace sill::window {
 namespace {
 

@@ -1,4 +1,4 @@
-#include "window/asked.hpp"
+#include "window/window_request.hpp"
 
 #include <algorithm>
 
@@ -28,9 +28,9 @@ HintOverride::~HintOverride() { instead = before_; }
 
 HintOverride* HintOverride::now() { return instead; }
 
-Asked read_asked(MPI_Info info) {
+WindowRequest read_window_request(MPI_Info info) {
   if (instead) return instead->asked;
-  Asked asked;
+  WindowRequest asked;
   HintPairs pairs = mpi::info_pairs(info, &is_hint);
   if (!has_key(pairs, "alloc_type")) {
     const auto& rules = window_rules();

@@ -1,4 +1,4 @@
-#include "mpi/front.hpp"
+#include "mpi/load_order.hpp"
 
 #include <dlfcn.h>
 

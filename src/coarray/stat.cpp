@@ -1,4 +1,4 @@
-#include "coarray/errors.hpp"
+#include "coarray/stat.hpp"
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>

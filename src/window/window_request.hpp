@@ -10,7 +10,7 @@
 
 namespace sill::window {
 
-struct Asked {
+struct WindowRequest {
   bool storage = false;  // storage is asked for, or the asking is faulty
   Status status;         // what is wrong with it
   WindowHints hints;
@@ -31,7 +31,7 @@ class HintOverride {
   // That of this thread; nullptr if there is none.
   static HintOverride* now();
 
-  Asked asked;
+  WindowRequest asked;
   Status failure;
 
  private:
@@ -39,6 +39,6 @@ class HintOverride {
 };
 
 // Rules apply unless the info gives an alloc_type of its own; info then overrides them key by key.
-Asked read_asked(MPI_Info info);
+WindowRequest read_window_request(MPI_Info info);
 
 }  // namespace sill::window
