@@ -98,15 +98,14 @@ Result<std::optional<CoarrayRecords>> read_coarrays(const std::string& path) {
 }
 
 Status change_coarrays(const storage::File& file, bool synced, const std::function<void(CoarrayRecords&)>& change) {
-  auto record = storage::Record::read(file.path());
-  if (!record.ok()) return record.status();
-  if (!record.value()) return {Cause::no_such_file, storage::record_path(file.path()) + ": is missing"};
-  auto coarrays = coarrays_beside(file.path(), *record.value());
-  if (!coarrays.ok()) return coarrays.status();
-  change(coarrays.value());
-  put_coarrays(*record.value(), coarrays.value());
-  if (synced) record.value()->note_sync();
-  return record.value()->write(file, true);
+  return storage::change_record(file, [&](storage::Record& record) {
+    auto coarrays = coarrays_beside(file.path(), record);
+    if (!coarrays.ok()) return coarrays.status();
+    change(coarrays.value());
+    put_coarrays(record, coarrays.value());
+    if (synced) record.note_sync();
+    return Status();
+  });
 }
 
 Status drop_coarray(const storage::File& file, const std::string& name) {

@@ -15,7 +15,7 @@ std::uint64_t epoch = 1;
 Status look() {
   ++epoch;
   current.comm = *libcaf().current_comm;
-  auto own = mpi::window_comm(current.comm);
+  auto own = mpi::own_comm(current.comm);
   if (!own.ok()) return own.status();
   current.own = std::move(own).value();
   current.numbers = numbers.empty() ? "" : numbers.back();

@@ -81,7 +81,7 @@ class Messages {
 };
 
 // The own communicator beside `user`; made at the first call.
-Result<Shared> own_comm(MPI_Comm user) {
+Result<Shared> comm_beside(MPI_Comm user) {
   const int keyval = own_comm_keyval();
   if (keyval == MPI_KEYVAL_INVALID) return Status(Cause::unsupported, "the MPI library gave no attribute key");
   Shared* known = nullptr;
@@ -108,8 +108,8 @@ OwnComm::~OwnComm() {
   if (comm != MPI_COMM_NULL) below().Comm_free(&comm);
 }
 
-Result<Shared> window_comm(MPI_Comm user) {
-  auto own = own_comm(user);
+Result<Shared> own_comm(MPI_Comm user) {
+  auto own = comm_beside(user);
   if (!own.ok() || !own.value()->threads) return own;
   const OwnComm& known = *own.value();
   auto fresh = std::make_shared<OwnComm>();

@@ -32,10 +32,9 @@ class OwnComm : public Team {
   bool alone_on_node() const { return std::count(node_of.begin(), node_of.end(), node_of[rank]) == 1; }
 };
 
-// The communicator for one window beside `user`, an intra-communicator; made at the first call. With
-// MPI_THREAD_MULTIPLE on any rank it is the window's alone, for two threads may end two windows at the same time.
-// Collective.
-Result<std::shared_ptr<const OwnComm>> window_comm(MPI_Comm user);
+// Sill's communicator beside `user`, an intra-communicator; made at the first call. With MPI_THREAD_MULTIPLE on any
+// rank each call makes another, the caller's alone, for two threads may end two windows at the same time. Collective.
+Result<std::shared_ptr<const OwnComm>> own_comm(MPI_Comm user);
 
 // What the launcher says of this process's rank; -1 if nothing. Needs no MPI.
 int launched_rank();

@@ -164,32 +164,28 @@ void say_before_abort(MPI_Errhandler handler, const Status& status) {
   if (quirks().loses_last_words && handler == MPI_ERRORS_ARE_FATAL) log(LogLevel::error, status.message());
 }
 
-}  // namespace
-
-int raise_on_comm(MPI_Comm comm, const Status& status) {
+template <class Handle>
+int raise_on(Handle handle, const Status& status, int (*get)(Handle, MPI_Errhandler*), int (*call)(Handle, int)) {
   const int code = to_code(status);
   if (code == MPI_SUCCESS) return code;
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  if (below().Comm_get_errhandler(comm, &handler) == MPI_SUCCESS) {
+  if (get(handle, &handler) == MPI_SUCCESS) {
     say_before_abort(handler, status);
     below().Errhandler_free(&handler);
   }
   const ProgramTurn outside;
-  below().Comm_call_errhandler(comm, code);
+  call(handle, code);
   return code;
 }
 
+}  // namespace
+
+int raise_on_comm(MPI_Comm comm, const Status& status) {
+  return raise_on(comm, status, below().Comm_get_errhandler, below().Comm_call_errhandler);
+}
+
 int raise_on_window(MPI_Win win, const Status& status) {
-  const int code = to_code(status);
-  if (code == MPI_SUCCESS) return code;
-  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  if (below().Win_get_errhandler(win, &handler) == MPI_SUCCESS) {
-    say_before_abort(handler, status);
-    below().Errhandler_free(&handler);
-  }
-  const ProgramTurn outside;
-  below().Win_call_errhandler(win, code);
-  return code;
+  return raise_on(win, status, below().Win_get_errhandler, below().Win_call_errhandler);
 }
 
 WindowHandler::WindowHandler(MPI_Win win) {

@@ -16,10 +16,10 @@ namespace sill::storage {
 struct FileConfig {
   std::string path;
   mode_t perm = 0600;
-  std::optional<unsigned> striping_factor;     // devices a new file is spread over, where the file system can
-  std::optional<std::uint64_t> striping_unit;  // bytes on one device before the next
-  bool readonly = false;                       // nothing is created, locks are shared with other readers
-  bool one_process = false;                    // Cause::in_use if another process that asked for this has it open
+  std::optional<unsigned> striping_factor = {};     // devices a new file is spread over, where the file system can
+  std::optional<std::uint64_t> striping_unit = {};  // bytes on one device before the next
+  bool readonly = false;                            // nothing is created, locks are shared with other readers
+  bool one_process = false;                         // Cause::in_use if another process that asked for this has it open
 };
 
 // Tells whether two ranks opened the same thing, on one node or on several.

@@ -169,6 +169,15 @@ Result<std::optional<Record>> Record::read(const std::string& path) {
   return std::optional(std::move(record).value());
 }
 
+Result<Record> Record::renew(const File& file, bool is_new, mode_t perm) {
+  Record record(perm);
+  if (is_new || !has_record(file)) return record;
+  auto older = read(file.path());
+  if (!older.ok()) return older.status();
+  if (older.value()) record.sections_ = std::move(older.value()->sections_);
+  return record;
+}
+
 const std::string* Record::section(std::string_view name) const {
   const auto at = std::ranges::find(sections_, name, &Section::first);
   return at == sections_.end() ? nullptr : &at->second;
@@ -206,6 +215,7 @@ std::string Record::utc() const {
 void Record::note_sync() { time_ = this_moment(); }
 
 Status Record::write(const File& file, bool durable) const {
+  if (file.is_device() && durable) return {Cause::unsupported, file.path() + ": a device has no record beside it"};
   if (!has_record(file)) return {};
   const std::string path = record_path(file.path());
   const int old = open_ours(path);
@@ -222,6 +232,14 @@ Status Record::write(const File& file, bool durable) const {
   if (error == 0) return durable ? file.sync_folder() : Status();
   ::unlink(temporary->c_str());
   return errno_status(error, path);
+}
+
+Status change_record(const File& file, const std::function<Status(Record&)>& change) {
+  auto record = Record::read(file.path());
+  if (!record.ok()) return record.status();
+  if (!record.value()) return {Cause::no_such_file, record_path(file.path()) + ": is missing"};
+  if (Status status = change(*record.value()); !status.ok()) return status;
+  return record.value()->write(file, true);
 }
 
 void note_sync(const File& file) {

@@ -6,6 +6,7 @@
 // user's file, a link) stays as it is. Nothing is beside devices and anonymous memory, and nothing is done for a file
 // that is only read.
 #include <ctime>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ class Record {
  public:
   // One of this moment, without sections, for who may read it as `perm` says, less the umask.
   explicit Record(mode_t perm);
+  // One of this moment for a file, with the sections of an older record unless the file `is_new`. Errors as read()'s.
+  static Result<Record> renew(const File& file, bool is_new, mode_t perm);
   // What a text says. Cause::bad_file for what isn't a record, is damaged, or of a newer Sill.
   static Result<Record> parse(std::string_view text);
   // That beside the file at `path`; nothing if there is none. Errors name the record's path.
@@ -44,7 +47,8 @@ class Record {
   void note_sync();
 
   // Puts it beside the file, in place of an older one. `durable`: when this returns, and at any moment one of the two
-  // is there, even if the machine stops. Cause::bad_file if something else has its name.
+  // is there, even if the machine stops. Cause::bad_file if something else has its name. A device has none: nothing is
+  // done there, or Cause::unsupported if it is to be durable.
   Status write(const File& file, bool durable) const;
 
  private:
@@ -54,6 +58,9 @@ class Record {
   std::vector<Section> sections_;
 };
 
+// Does what `change` does to the record of a file; durable when it returns. Local; Cause::no_such_file if there is
+// none.
+Status change_record(const File& file, const std::function<Status(Record&)>& change);
 // Notes a sync in the record's time alone, which is that of its making before. A failure is logged.
 void note_sync(const File& file);
 // Deletes the record if there is one. A failure is logged.

@@ -285,7 +285,7 @@ int allocate(const AllocateCall& call, WindowRequest asked, void* baseptr, MPI_W
                        "alloc_type=storage: this MPI library lacks functions "
                        "that Sill needs (SILL_LOG=info names them)"});
   set_log_rank(mpi::world_rank(-1));
-  const auto own = mpi::window_comm(call.comm);
+  const auto own = mpi::own_comm(call.comm);
   if (!own.ok()) return fail(call, own.status());
   auto built = build(call, asked, own.value());
   if (!built.ok()) {

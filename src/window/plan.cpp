@@ -79,14 +79,15 @@ void place_contiguous(std::span<Placement> placements, std::uint64_t page) {
     return congruent && begins_clean && ends_clean;
   });
   for (Placement& placement : placements) {
-    if (!mappable) placement.engine = EngineKind::staged;
+    if (!mappable && row_of(placement.engine).in_place) placement.engine = EngineKind::staged;
     placement.align = align;
     placement.shift = row_of(placement.engine).in_place ? shift : 0;
   }
 }
 
 void place_apart(Placement& placement, std::uint64_t page) {
-  if (placement.storage_begin > 0 && placement.file_offset % page != 0) placement.engine = EngineKind::staged;
+  const bool mappable = placement.storage_begin == 0 || placement.file_offset % page == 0;
+  if (!mappable && row_of(placement.engine).in_place) placement.engine = EngineKind::staged;
   if (!placement.in_place()) return;
   placement.align = alignment(placement.storage_length, page);
   placement.shift = shift_for(placement.storage_begin, placement.file_offset, placement.align);

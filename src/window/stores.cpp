@@ -112,10 +112,11 @@ Status Stores::reserve(const mpi::OwnComm& own, std::span<const Placement> place
 Status describe_store(storage::Claim& claim, int rank, std::span<const Placement> placements, const WindowHints& hints,
                       const NameFields& fields, std::span<const int> world_ranks, Front* front) {
   if (placements[rank].leader != rank) return {};
-  storage::Record record(hints.file_perm);
-  put_description(record, fields, hints.unlink, rank, placements, world_ranks);
-  Status status = front ? front->describe(*claim.file(), claim.created(), record) : Status();
-  if (status.ok()) status = record.write(*claim.file(), front != nullptr);
+  auto record = storage::Record::renew(*claim.file(), claim.created(), hints.file_perm);
+  Status status = record.status();
+  if (status.ok()) put_description(record.value(), fields, hints.unlink, rank, placements, world_ranks);
+  if (status.ok() && front) status = front->describe(*claim.file(), claim.created(), record.value());
+  if (status.ok()) status = record.value().write(*claim.file(), front != nullptr);
   if (status.ok()) claim.described();
   if (status.ok() || front) return status;
   log(LogLevel::warn, status.message());

@@ -59,6 +59,40 @@ def test_a_record_that_cannot_be_read_is_refused(run, kept, change, words):
     passed(run(["coarray_types", "check"], 2))
 
 
+# A window over each image's file, of which nothing is changed.
+LOOKS = """
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  char path[4096];
+  snprintf(path, sizeof path, "%s.%d", argv[1], rank + 1);
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "alloc_type", "storage");
+  MPI_Info_set(info, "storage_alloc_filename", path);
+  void* base;
+  MPI_Win win;
+  MPI_Win_allocate(24, 1, info, MPI_COMM_WORLD, &base, &win);
+  MPI_Win_sync(win);
+  MPI_Win_free(&win);
+  MPI_Info_free(&info);
+  MPI_Finalize();
+}
+"""
+
+
+def test_a_plain_window_on_the_files_leaves_the_coarrays(mpi, run, kept, compile_c):
+    passed(run(["coarray_types", "fill"], 2))
+    looks = compile_c(LOOKS, cc=mpi.cc, name="looks")
+    passed(run([looks, kept / "OpenCoarrays_of_program"], 2))
+    assert records.sections_of(kept / "OpenCoarrays_of_program.1.sill")["window"]["window"] == "0"
+    passed(run(["coarray_types", "check"], 2))
+
+
 def test_records_of_format_1_are_read(run, kept):
     """Both kinds: of a coarray's own file, and of that of all coarrays of an image."""
     for shared in ("false", "true"):

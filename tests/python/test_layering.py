@@ -23,7 +23,7 @@ BELOW = {
 WITHOUT_MPI = {"base", "storage"}
 # The rooms below know of no front, not even by name.
 ROOMS_BELOW = {"base", "storage", "mpi", "topology", "window"}
-WORDS_OF_FRONTS = re.compile(r"coarray|libcaf|pcaf|\bdart|mpi_file", re.IGNORECASE)
+WORDS_OF_FRONTS = re.compile(r"coarray|libcaf|pcaf|\bdart|mpiio|pool:", re.IGNORECASE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 # What others can name of a C file as clang-format leaves it: a function or a variable that isn't static.
 DEFINED = re.compile(r"^(?!static |extern |typedef |#)\w[\w *]*?\b(\w+)(?:\([^;{}]*\)| = |;|\[)", re.MULTILINE)

@@ -90,6 +90,39 @@ TEST(Record, ReplacesAnOlderOneAndKeepsItsPermissionsAndTime) {
   }
 }
 
+TEST(Record, IsRenewedWithTheSectionsOfAnOlderOneUnlessTheFileIsNew) {
+  const Folder folder;
+  const File file = open_file(folder / "w");
+  EXPECT_EQ(Record::renew(file, false, 0600).value().section("window"), nullptr);
+  ASSERT_TRUE(sample(0640).write(file, false).ok());
+  Record record = Record::renew(file, false, 0600).value();
+  EXPECT_EQ(*record.section("window"), section);
+  ASSERT_TRUE(record.write(file, false).ok());
+  EXPECT_EQ(fs::status(folder / "w.sill").permissions(), fs::perms(0600));
+  EXPECT_EQ(Record::renew(file, true, 0600).value().section("window"), nullptr);
+  test::write_text(folder / "w.sill", "{\"sill\": 3}");
+  EXPECT_EQ(Record::renew(file, false, 0600).status().cause(), Cause::bad_file) << "it may mean something to others";
+}
+
+TEST(Record, IsChangedInPlace) {
+  const Folder folder;
+  const File file = open_file(folder / "w");
+  const auto put = [](Record& record) {
+    record.put("other", "[1]");
+    return Status();
+  };
+  EXPECT_EQ(change_record(file, put).cause(), Cause::no_such_file);
+  ASSERT_TRUE(sample().write(file, false).ok());
+  ASSERT_TRUE(change_record(file, put).ok());
+  const auto refuse = [](Record& record) {
+    record.drop("other");
+    return Status(Cause::bad_file, "refused");
+  };
+  EXPECT_EQ(change_record(file, refuse).message(), "refused");
+  EXPECT_EQ(*Record::read(file.path()).value()->section("other"), "[1]");
+  EXPECT_EQ(*Record::read(file.path()).value()->section("window"), section);
+}
+
 TEST(Record, OfFormat1IsRead) {
   const auto record =
       Record::parse(R"({"sill": 1, "job": "7", "created": "2026-11-20T11:32:38.250Z", "window": "0", "unlink": false, )"
@@ -290,6 +323,8 @@ TEST(Record, DevicesHaveNone) {
   const test::LoopDevice device(folder.path(), 1u << 20);
   const File file = open_file(device.path());
   EXPECT_TRUE(sample().write(file, false).ok());
+  EXPECT_EQ(sample().write(file, true).cause(), Cause::unsupported) << "nobody may rely on what isn't there";
+  EXPECT_EQ(Record::renew(file, false, 0600).value().section("window"), nullptr);
   EXPECT_FALSE(fs::exists(device.path() + ".sill"));
 }
 
