@@ -63,7 +63,7 @@ static void open_window(struct window* window, const char* name, uint64_t bytes,
 }
 
 static void look_at_storage(struct windows* windows, const struct job* job) {
-  sill_win_stats stats = {0};
+  sill_win_stats stats = {.size = sizeof stats};
   if (sill_win_get_stats != NULL) APP_TRY(sill_win_get_stats(windows->log.win, &stats));
   if (stats.storage_bytes == 0) windows->live.progress.synced = SILL_UNKNOWN;
   if (job->options->checkpoint && (stats.storage_bytes == 0 || stats.memory_bytes > 0))
@@ -182,7 +182,7 @@ static void look_again(struct windows* windows) {
   struct progress now = {0};
   MPI_Win all[] = {windows->log.win, windows->result.win};
   for (size_t i = 0; i < 2; i++) {
-    sill_win_stats stats;
+    sill_win_stats stats = {.size = sizeof stats};
     APP_TRY(sill_win_get_stats(all[i], &stats));
     progress_add(&now, &(struct progress){.dirty = stats.dirty_bytes, .synced = stats.synced_bytes});
   }

@@ -91,7 +91,7 @@ static MPI_Comm split(MPI_Comm comm, const char* folder, const char* method) {
 
 /* What the last split did, of all ranks together. */
 static struct operations count_operations(MPI_Comm comm) {
-  sill_split_stats stats;
+  sill_split_stats stats = {.size = sizeof stats};
   APP_TRY(sill_split_get_stats(&stats));
   struct operations mine = {stats.creates, stats.looks, stats.removes}, all;
   APP_TRY(MPI_Allreduce(&mine, &all, 3, MPI_UINT64_T, MPI_SUM, comm));

@@ -21,6 +21,12 @@ extern "C" {
 #define SILL_VERSION_MINOR 1
 #define SILL_VERSION_PATCH 0
 
+/* Rises when a program that was compiled for the former number can't use the library any more. Every struct begins with
+ * its size, and members are added at its end alone, which leaves the number as it is. In a struct that a call fills,
+ * set the size before, `stats.size = sizeof stats`: what both sides know is filled, and the size set to that many
+ * bytes. A size that can't be one is an error (MPI_ERR_ARG). In a struct that the library makes, it is set. */
+#define SILL_ABI 1
+
 /* MPI_Info keys of windows; values and defaults: `sill hints` or docs/hints.md. */
 #define SILL_ALLOC_TYPE "alloc_type"
 #define SILL_ALLOC_FILENAME "storage_alloc_filename"
@@ -60,6 +66,7 @@ extern "C" {
 
 /* What one rank's part of a window is made of, and what its syncs did. Bytes, except where the name says otherwise. */
 typedef struct sill_win_stats {
+  size_t size;             /* of this struct, set by the caller */
   uint64_t memory_bytes;   /* of the segment, in memory */
   uint64_t storage_bytes;  /* of the segment, on storage */
   uint64_t resident_bytes; /* of the storage part, in the page cache now; SILL_UNKNOWN before Linux 6.5 */
@@ -74,6 +81,7 @@ enum { SILL_SPLIT_AUTO, SILL_SPLIT_EXHAUSTIVE, SILL_SPLIT_HEURISTIC, SILL_SPLIT_
 
 /* What a split by directory found and spent. Operations are those of this rank on the directory. */
 typedef struct sill_split_stats {
+  size_t size;      /* of this struct, set by the caller */
   int method;       /* SILL_SPLIT_...; SILL_SPLIT_AUTO for a rank that gave no directory */
   int store;        /* the number of this rank's store, from 0 in the order of their lowest ranks; -1: none */
   int store_count;  /* stores among all ranks */
@@ -96,6 +104,7 @@ enum { SILL_MEDIUM_UNKNOWN, SILL_MEDIUM_MEMORY, SILL_MEDIUM_SOLID_STATE, SILL_ME
 
 /* The store under a path. Texts that don't fit are cut, except `identity`, whose end becomes a checksum. */
 typedef struct sill_store_info {
+  size_t size;              /* of this struct, set by the caller */
   char file_system[32];     /* as mount shows it: "ext4", "nfs4"; "block device" where the path is one; "unknown" */
   char source[256];         /* as mount shows it: "/dev/vda", "server:/export" */
   char mount_point[256];    /* where this process sees it; "" for a block device, or if it is unknown */
@@ -114,24 +123,29 @@ typedef struct sill_store_info {
 
 /* A store that ranks share: those that see the same directory. */
 typedef struct sill_store {
-  sill_store_info info; /* as the lowest of its ranks sees it */
-  const char* path;     /* what that rank calls the directory */
-  int directory;        /* which of the directories asked about, from 0 */
-  int unproven;         /* 1: couldn't be probed (read-only, full, no permission), and rests on its identity */
+  size_t size;
+  const sill_store_info* info; /* as the lowest of its ranks sees it */
+  const char* path;            /* what that rank calls the directory */
+  int directory;               /* which of the directories asked about, from 0 */
+  int unproven;                /* 1: couldn't be probed (read-only, full, no permission), and rests on its identity */
   int rank_count;
   const int* ranks; /* ascending */
 } sill_store;
 
 typedef struct sill_store_list {
+  size_t size;
   int store_count;
-  const sill_store* stores; /* by directory, then by lowest rank */
+  const sill_store* const* stores; /* by directory, then by lowest rank */
   int directory_count;
-  const sill_split_stats* splits; /* by directory: operations of all ranks, time of the slowest; `store` is -1 */
+  const sill_split_stats* const* splits; /* by directory: operations of all ranks, time of the slowest; `store` is -1 */
   int rank_count;
   const int* node_of; /* by rank: its node, numbered from 0 in the order of their lowest ranks */
   int node_count;
   const char* const* node_names;
 } sill_store_list;
+
+/* The SILL_ABI of the library. Local; also before MPI_Init and after MPI_Finalize. */
+int sill_abi(void);
 
 /* Make the storage of all ranks of `win` durable. Collective over the window's group: all that any rank stored or put,
  * and completed, before it came here. On a window without storage: MPI_SUCCESS, nothing to do.

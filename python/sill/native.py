@@ -12,6 +12,7 @@ from pathlib import Path
 from .errors import SillError
 from .mpi import builds
 
+ABI = 1  # SILL_ABI of the sill.h that the structures below follow
 _MEDIA = (None, "memory", "solid state", "rotational")
 _ANSWERS = {0: False, 1: True}
 
@@ -54,6 +55,7 @@ class StoreInfo(ctypes.Structure):
     """sill_store_info."""
 
     _fields_ = (
+        ("size", ctypes.c_size_t),
         ("file_system", ctypes.c_char * 32),
         ("source", ctypes.c_char * 256),
         ("mount_point", ctypes.c_char * 256),
@@ -95,14 +97,14 @@ def hints() -> list[Hint]:
 def query(path: str | os.PathLike) -> Store:
     """Describe the store under a file, directory or block device, which must exist."""
     library = _any_library("sill_store_query")
-    info = StoreInfo()
+    info = StoreInfo(size=ctypes.sizeof(StoreInfo))
     if library.sill_store_query(os.fsencode(path), ctypes.byref(info)) != 0:
         raise SillError(f"{error_text(library)}; check the path and who may reach it")
     return info.store()
 
 
 def check_rule(rule: str) -> None:
-    """Check a value of SILL_WINDOWS, and sill.toml, as a window would. Nothing where no library can be loaded, as on a
+    """Check a value of SILL_WINDOWS, and sill.toml, as a window would. Nothing where no library can be used, as on a
     node without the MPI library of the only one: there the program's windows are the first that can tell."""
     try:
         library = _any_library("sill_check_rule")
@@ -110,6 +112,16 @@ def check_rule(rule: str) -> None:
         return
     if library.sill_check_rule(os.fsencode(rule)) != 0:
         raise SillError(f"{error_text(library)}; see: sill hints")
+
+
+def check_abi(library: ctypes.CDLL, path: str) -> None:
+    """Refuse a library whose structures may be others."""
+    abi = library.sill_abi() if hasattr(library, "sill_abi") else "none"
+    if abi != ABI:
+        raise SillError(
+            f"{path}: its SILL_ABI is {abi}, this command's is {ABI}: one is of another Sill; build or install both "
+            "anew, or name the folder of this one's libraries in SILL_LIBRARY_DIR"
+        )
 
 
 def error_text(library: ctypes.CDLL) -> str:
@@ -139,6 +151,7 @@ def _any_library(function: str) -> ctypes.CDLL:
 def _load(path: Path, function: str) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(path))
+        check_abi(library, str(path))
         getattr(library, function)
     except (OSError, AttributeError) as error:
         raise SillError(f"{path} can't be used: {error}; build or install Sill anew") from error

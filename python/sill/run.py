@@ -161,15 +161,16 @@ def _preload(library: Path, already: str) -> str:
     """LD_PRELOAD with Sill behind what is there, so that a profiler sees the program's calls first."""
     words = [word for word in already.replace(":", " ").split() if word]
     family = library.stem.rpartition("-")[2]
-    same = {f"libsill-{family}.so", f"libsill-caf-{family}.so"}
-    others = [word for word in words if Path(word).name.startswith("libsill-") and Path(word).name not in same]
+    names = {word: Path(word).name.partition(".so")[0] for word in words}  # linked programs hand on libsill-mpich.so.1
+    same = (f"libsill-{family}", f"libsill-caf-{family}")
+    others = [word for word in words if names[word].startswith("libsill-") and names[word] not in same]
     if others:
         raise SillError(f"LD_PRELOAD already has {others[0]}, of another MPI family: unset it")
     if any(char in str(library) for char in " :"):
         raise SillError(
             f"{library}: LD_PRELOAD can't name a path with spaces or colons; set SILL_LIBRARY_DIR to a link"
         )
-    kept = [word for word in words if Path(word).name not in same]
+    kept = [word for word in words if names[word] not in same]
     return ":".join([*kept, str(library)])
 
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/config.hpp"
+#include "base/versioned.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/load_order.hpp"
@@ -17,6 +18,10 @@ using sill::Cause;
 using sill::Status;
 using sill::mpi::below;
 using sill::window::Window;
+
+// Bytes of the structs in the first version of SILL_ABI 1.
+constexpr std::size_t first_win_stats = 64;
+constexpr std::size_t first_split_stats = 56;
 
 // What a function of a program that Sill knows nothing of has to say; MPI_SUCCESS if it knows.
 int unseen() { return sill::mpi::to_code(sill::mpi::check_entered()); }
@@ -32,6 +37,8 @@ std::uint64_t plain_size(MPI_Win win) {
 }
 
 }  // namespace
+
+SILL_EXPORT int sill_abi(void) { return SILL_ABI; }
 
 SILL_EXPORT int sill_win_sync_all(MPI_Win win) {
   if (const int code = unseen(); code != MPI_SUCCESS) return code;
@@ -66,21 +73,17 @@ SILL_EXPORT int sill_win_get_path(MPI_Win win, char* buffer, size_t* size) {
 SILL_EXPORT int sill_win_get_stats(MPI_Win win, sill_win_stats* stats) {
   if (const int code = unseen(); code != MPI_SUCCESS) return code;
   if (win == MPI_WIN_NULL || !stats) return bad_argument("sill_win_get_stats: a null argument");
-  *stats = {};
   Window* window = sill::window::find(win);
-  if (!window) {
-    stats->memory_bytes = plain_size(win);
-    return MPI_SUCCESS;
-  }
-  const Window::Stats now = window->stats();
-  *stats = {now.memory,
-            now.storage,
-            now.resident.value_or(SILL_UNKNOWN),
-            now.dirty.value_or(SILL_UNKNOWN),
-            now.synced.value_or(SILL_UNKNOWN),
-            now.syncs,
-            now.nanoseconds};
-  return MPI_SUCCESS;
+  const Window::Stats now = window ? window->stats() : Window::Stats{plain_size(win), 0, 0, 0, 0, 0, 0};
+  const sill_win_stats own = {sizeof own,
+                              now.memory,
+                              now.storage,
+                              now.resident.value_or(SILL_UNKNOWN),
+                              now.dirty.value_or(SILL_UNKNOWN),
+                              now.synced.value_or(SILL_UNKNOWN),
+                              now.syncs,
+                              now.nanoseconds};
+  return sill::mpi::to_code(sill::hand_out("sill_win_stats", first_win_stats, &own, stats));
 }
 
 SILL_EXPORT int sill_split_get_stats(sill_split_stats* stats) {
@@ -89,15 +92,16 @@ SILL_EXPORT int sill_split_get_stats(sill_split_stats* stats) {
   if (!stats) return bad_argument("sill_split_get_stats: a null argument");
   if (!report) return bad_argument("sill_split_get_stats: this thread has made no split by directory");
   const auto& [place, store_count, operations] = report->division;
-  *stats = {static_cast<int>(report->method),
-            place.store,
-            store_count,
-            place.unproven,
-            operations.creates,
-            operations.looks,
-            operations.removes,
-            static_cast<std::uint64_t>(report->time.count())};
-  return MPI_SUCCESS;
+  const sill_split_stats own = {sizeof own,
+                                static_cast<int>(report->method),
+                                place.store,
+                                store_count,
+                                place.unproven,
+                                operations.creates,
+                                operations.looks,
+                                operations.removes,
+                                static_cast<std::uint64_t>(report->time.count())};
+  return sill::mpi::to_code(sill::hand_out("sill_split_stats", first_split_stats, &own, stats));
 }
 
 SILL_EXPORT int sill_check_rule(const char* rule) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/versioned.hpp"
 #include "mpi/below.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/errors.hpp"
@@ -21,29 +22,39 @@ using sill::mpi::below;
 using sill::topology::SplitRequest;
 using sill::topology::Survey;
 
+// Bytes of the struct in the first version of SILL_ABI 1.
+constexpr std::size_t first_store_info = 920;
+
 // The list and all it points to.
 struct OwnedList : sill_store_list {
   Survey survey;
   std::vector<sill_store> store_array;
+  std::vector<const sill_store*> store_addresses;
+  std::vector<const sill_split_stats*> split_addresses;
   std::vector<const char*> names;
 };
+
+template <class T>
+std::vector<const T*> addresses(const std::vector<T>& all) {
+  std::vector<const T*> found;
+  for (const T& one : all) found.push_back(&one);
+  return found;
+}
 
 sill_store_list* make_list(Survey&& survey, int directory_count) {
   auto list = std::make_unique<OwnedList>();
   list->survey = std::move(survey);
   const Survey& kept = list->survey;
   for (const auto& store : kept.stores)
-    list->store_array.push_back({store.info, store.path.c_str(), store.directory, store.unproven,
+    list->store_array.push_back({sizeof(sill_store), &store.info, store.path.c_str(), store.directory, store.unproven,
                                  static_cast<int>(store.ranks.size()), store.ranks.data()});
+  list->store_addresses = addresses(list->store_array);
+  list->split_addresses = addresses(kept.splits);
   for (const std::string& name : kept.node_names) list->names.push_back(name.c_str());
-  static_cast<sill_store_list&>(*list) = {static_cast<int>(kept.stores.size()),
-                                          list->store_array.data(),
-                                          directory_count,
-                                          kept.splits.data(),
-                                          static_cast<int>(kept.node_of.size()),
-                                          kept.node_of.data(),
-                                          static_cast<int>(list->names.size()),
-                                          list->names.data()};
+  static_cast<sill_store_list&>(*list) = {
+      sizeof(sill_store_list), static_cast<int>(kept.stores.size()), list->store_addresses.data(),
+      directory_count,         list->split_addresses.data(),         static_cast<int>(kept.node_of.size()),
+      kept.node_of.data(),     static_cast<int>(list->names.size()), list->names.data()};
   return list.release();
 }
 
@@ -71,8 +82,9 @@ SILL_EXPORT int sill_store_query(const char* path, sill_store_info* info) {
   if (!path || !info) return sill::mpi::to_code_at_any_time({Cause::bad_argument, "sill_store_query: a null argument"});
   const auto store = sill::topology::query_store(path);
   if (!store.ok()) return sill::mpi::to_code_at_any_time(store.status());
-  *info = sill::topology::to_info(store.value());
-  return MPI_SUCCESS;
+  const sill_store_info own = sill::topology::to_info(store.value());
+  const Status status = sill::hand_out("sill_store_info", first_store_info, &own, info);
+  return status.ok() ? MPI_SUCCESS : sill::mpi::to_code_at_any_time(status);
 }
 
 SILL_EXPORT int sill_stores(MPI_Comm comm, int root, int count, const char* const directories[], MPI_Info info,

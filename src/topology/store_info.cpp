@@ -48,6 +48,7 @@ int medium(Medium known) {
 
 sill_store_info to_info(const Store& store) {
   sill_store_info info{};
+  info.size = sizeof info;
   copy_text(store.file_system, info.file_system);
   copy_text(store.source, info.source);
   copy_text(store.mount_point, info.mount_point);

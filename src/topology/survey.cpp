@@ -131,6 +131,7 @@ std::vector<int> part_sizes(const Flags& all, std::size_t each) {
 
 sill_split_stats summary(const std::vector<Found>& all, std::size_t count, std::size_t directory) {
   sill_split_stats stats{};
+  stats.size = sizeof stats;
   stats.store = -1;
   for (std::size_t at = directory; at < all.size(); at += count) {
     const Found& found = all[at];

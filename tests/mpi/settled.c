@@ -79,7 +79,7 @@ static void shares(void) {
   setenv("SILL_MEMORY_LIMIT", "524288", 1);
   win = open_with("storage_alloc_filename=@/s.%r storage_alloc_factor=auto storage_alloc_order=storage_first");
   const char* share = answer(win, "storage_alloc_factor");
-  sill_win_stats stats;
+  sill_win_stats stats = {.size = sizeof stats};
   CHECK_EQ(sill_win_get_stats(win, &stats), MPI_SUCCESS);
   CHECK_SAY(share && atof(share) > 0.5 && atof(share) < 1, "%s", share);
   const double wanted = atof(share) * bytes;

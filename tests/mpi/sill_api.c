@@ -14,6 +14,7 @@ static MPI_Win open_with(const char* hints, unsigned char** base) {
 static sill_win_stats stats_of(MPI_Win win) {
   sill_win_stats stats;
   memset(&stats, 0xFF, sizeof stats);
+  stats.size = sizeof stats;
   CHECK_EQ(sill_win_get_stats(win, &stats), MPI_SUCCESS);
   return stats;
 }
@@ -130,6 +131,7 @@ static void errors(void) {
   sill_win_stats stats;
   CHECK(sill_win_sync_all(MPI_WIN_NULL) != MPI_SUCCESS);
   CHECK(sill_win_get_restored(MPI_WIN_NULL, &was_there) != MPI_SUCCESS);
+  stats.size = sizeof stats;
   CHECK(sill_win_get_stats(MPI_WIN_NULL, &stats) != MPI_SUCCESS);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Info info = make_info("alloc_type=storage storage_alloc_filename=@/nowhere/api.%r");
@@ -146,7 +148,28 @@ static void errors(void) {
   MPI_Info_free(&info);
 }
 
+/* A caller of another version has another size; one that has none is told what to set. */
+static void sizes(void) {
+  check_context = "sizes";
+  unsigned char* base = NULL;
+  MPI_Win win = open_with("storage_alloc_unlink=true", &base);
+  struct {
+    sill_win_stats stats;
+    uint64_t later;
+  } longer = {.stats.size = sizeof longer, .later = 7};
+  CHECK_EQ(sill_win_get_stats(win, &longer.stats), MPI_SUCCESS);
+  CHECK_EQ(longer.stats.size, sizeof longer.stats);
+  CHECK_EQ(longer.stats.storage_bytes, bytes);
+  CHECK_EQ(longer.later, 7);
+  sill_win_stats unset = {.size = sizeof unset - 1, .storage_bytes = 7};
+  CHECK_EQ(class_of(sill_win_get_stats(win, &unset)), MPI_ERR_ARG);
+  CHECK_SAY(strstr(sill_error_string(), "sizeof(sill_win_stats)") != NULL, "%s", sill_error_string());
+  CHECK_EQ(unset.storage_bytes, 7);
+  MPI_Win_free(&win);
+}
+
 int main(int argc, char** argv) {
+  CHECK_EQ(sill_abi(), SILL_ABI);
   MPI_Init(&argc, &argv);
   rank = rank_in(MPI_COMM_WORLD);
   size = size_of(MPI_COMM_WORLD);
@@ -155,6 +178,8 @@ int main(int argc, char** argv) {
   synced_by_all();
   memory();
   errors();
+  sizes();
   MPI_Finalize();
+  CHECK_EQ(sill_abi(), SILL_ABI);
   return 0;
 }

@@ -198,10 +198,14 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   rank = rank_in(MPI_COMM_WORLD);
   ranks = size_of(MPI_COMM_WORLD);
-  sill_split_stats stats;
+  sill_split_stats stats = {.size = sizeof stats};
   CHECK_EQ(class_of(sill_split_get_stats(&stats)), MPI_ERR_ARG);
+  CHECK_SAY(strstr(sill_error_string(), "no split") != NULL, "%s", sill_error_string());
   make_folders();
   check_names();
+  stats.size = 0;
+  CHECK_EQ(class_of(sill_split_get_stats(&stats)), MPI_ERR_ARG);
+  CHECK_SAY(strstr(sill_error_string(), "sizeof(sill_split_stats)") != NULL, "%s", sill_error_string());
   check_methods();
   check_order();
   check_missing_keys();

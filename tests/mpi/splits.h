@@ -55,7 +55,7 @@ static inline void expect_group(MPI_Comm comm, int number) {
 
 /* What all ranks spent in their last split, together. */
 static inline sill_split_stats spent_by_all(void) {
-  sill_split_stats stats;
+  sill_split_stats stats = {.size = sizeof stats};
   CHECK_EQ(sill_split_get_stats(&stats), MPI_SUCCESS);
   uint64_t mine[3] = {stats.creates, stats.looks, stats.removes}, all[3];
   MPI_Allreduce(mine, all, 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);

@@ -11,6 +11,7 @@ static void queried(void) {
   check_context = "query";
   sill_store_info info;
   memset(&info, 0xFF, sizeof info);
+  info.size = sizeof info;
   CHECK_EQ(sill_store_query(scratch(), &info), MPI_SUCCESS);
   struct statvfs space;
   CHECK_EQ(statvfs(scratch(), &space), 0);
@@ -23,7 +24,7 @@ static void queried(void) {
   for (const int* answer = &info.shared; answer <= &info.direct_io; ++answer)
     CHECK(*answer == SILL_CANT_TELL || *answer == SILL_NO || *answer == SILL_YES);
 
-  sill_store_info processes;
+  sill_store_info processes = {.size = sizeof processes};
   CHECK_EQ(sill_store_query("/proc/self/status", &processes), MPI_SUCCESS);
   CHECK(strcmp(processes.file_system, "proc") == 0);
   CHECK(strcmp(processes.identity, info.identity) != 0);
@@ -32,12 +33,16 @@ static void queried(void) {
 /* Error codes are classes where there is no MPI, and their text is there all the same. */
 static void query_errors(int with_mpi) {
   check_context = with_mpi ? "query errors" : "query errors without MPI";
-  sill_store_info info;
+  sill_store_info info = {.size = sizeof info};
   const int code = sill_store_query("/no/such/place", &info);
   CHECK_EQ(with_mpi ? class_of(code) : code, MPI_ERR_NO_SUCH_FILE);
   CHECK_SAY(strstr(sill_error_string(), "/no/such/place") != NULL, "%s", sill_error_string());
   CHECK(sill_store_query(NULL, &info) != MPI_SUCCESS);
   CHECK(sill_store_query("/", NULL) != MPI_SUCCESS);
+  info.size = 0;
+  const int unset = sill_store_query("/", &info);
+  CHECK_EQ(with_mpi ? class_of(unset) : unset, MPI_ERR_ARG);
+  CHECK_SAY(strstr(sill_error_string(), "sizeof(sill_store_info)") != NULL, "%s", sill_error_string());
 }
 
 static void check_empty(const sill_store_list* list) {
@@ -81,6 +86,7 @@ static void shared(MPI_Comm comm, int root) {
   const char* const directories[] = {scratch(), own, me == members - 1 ? last : NULL};
   sill_store_list* list = NULL;
   CHECK_EQ(sill_stores(comm, root, 3, directories, MPI_INFO_NULL, &list), MPI_SUCCESS);
+  CHECK_EQ(list->size, sizeof *list);
   if (me != root) check_empty(list);
   if (me == root) {
     CHECK_EQ(list->directory_count, 3);
@@ -88,30 +94,33 @@ static void shared(MPI_Comm comm, int root) {
     CHECK_EQ(list->store_count, 1 + members + 1);
     CHECK_EQ(list->node_count, nodes);
     CHECK(strlen(list->node_names[0]) > 0);
-    const sill_store* const all = &list->stores[0];
+    const sill_store* const all = list->stores[0];
+    CHECK_EQ(all->size, sizeof *all);
+    CHECK_EQ(all->info->size, sizeof *all->info);
     CHECK_EQ(all->directory, 0);
     CHECK_EQ(all->rank_count, members);
     CHECK(strcmp(all->path, scratch()) == 0);
     for (int i = 0; i < members; i++) {
       CHECK_EQ(all->ranks[i], i);
       CHECK_EQ(list->node_of[i], node_of[i]);
-      const sill_store* const single = &list->stores[1 + i];
+      const sill_store* const single = list->stores[1 + i];
       CHECK_EQ(single->directory, 1);
       CHECK_EQ(single->rank_count, 1);
       CHECK_EQ(single->ranks[0], i);
-      CHECK(strcmp(single->info.identity, all->info.identity) == 0);
+      CHECK(strcmp(single->info->identity, all->info->identity) == 0);
       CHECK(strncmp(single->path, scratch(), strlen(scratch())) == 0);
     }
-    const sill_store* const lone = &list->stores[1 + members];
+    const sill_store* const lone = list->stores[1 + members];
     CHECK_EQ(lone->directory, 2);
     CHECK_EQ(lone->rank_count, 1);
     CHECK_EQ(lone->ranks[0], members - 1);
-    CHECK_EQ(list->splits[1].store_count, members);
+    CHECK_EQ(list->splits[1]->store_count, members);
     for (int i = 0; i < 3; i++) {
-      CHECK_EQ(list->splits[i].method, SILL_SPLIT_AUTO);
-      CHECK_EQ(list->splits[i].creates, list->splits[i].removes);
-      CHECK(list->splits[i].creates <= (uint64_t)list->splits[i].store_count);
-      CHECK(list->splits[i].time_ns > 0);
+      CHECK_EQ(list->splits[i]->size, sizeof *list->splits[i]);
+      CHECK_EQ(list->splits[i]->method, SILL_SPLIT_AUTO);
+      CHECK_EQ(list->splits[i]->creates, list->splits[i]->removes);
+      CHECK(list->splits[i]->creates <= (uint64_t)list->splits[i]->store_count);
+      CHECK(list->splits[i]->time_ns > 0);
     }
   }
   CHECK_EQ(sill_stores_free(&list), MPI_SUCCESS);
@@ -128,8 +137,8 @@ static void method(void) {
   MPI_Info info = make_info("nbhd_method=exhaustive");
   CHECK_EQ(sill_stores(MPI_COMM_WORLD, 0, 1, directories, info, &list), MPI_SUCCESS);
   if (rank == 0) {
-    CHECK_EQ(list->splits[0].method, SILL_SPLIT_EXHAUSTIVE);
-    CHECK(list->splits[0].creates >= (uint64_t)size);
+    CHECK_EQ(list->splits[0]->method, SILL_SPLIT_EXHAUSTIVE);
+    CHECK(list->splits[0]->creates >= (uint64_t)size);
     CHECK_EQ(list->store_count, 1);
   }
   sill_stores_free(&list);

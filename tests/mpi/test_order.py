@@ -14,8 +14,8 @@ int main(int argc, char** argv) {
   void* base;
   MPI_Win win;
   MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-  sill_win_stats stats;
-  sill_split_stats split;
+  sill_win_stats stats = {.size = sizeof stats};
+  sill_split_stats split = {.size = sizeof split};
   int restored;
   const int codes[] = {sill_win_sync_all(win), sill_win_get_restored(win, &restored), sill_win_get_stats(win, &stats)};
   for (int i = 0; i < 3; i++) {

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from command_support import BUILD, EVERY_MPI, MPIS, ROOT
+from launching import library as built_library
+from sill.native import ABI
 
 # Installed once.
 pytestmark = pytest.mark.xdist_group("install")
@@ -29,6 +31,7 @@ int main(int argc, char** argv) {
   void* base;
   MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
   sill_win_stats stats;
+  stats.size = sizeof stats;
   int error = sill_win_get_stats(window, &stats);
   printf("error %d, memory %d\\n", error, (int)stats.memory_bytes);
   MPI_Win_free(&window);
@@ -130,6 +133,11 @@ def test_pkg_config_builds_a_program(mpi, prefix, project, harness_environment):
     run("sh", "-c", f'eval "{mpi.cc} program.c -o program {flags}"', env=env, cwd=project)
     # Open MPI 5.0.11 has something to say of its own before.
     assert run(project / "program", env=env).endswith("error 0, memory 8\n")
+    # Another file of the same library that is preloaded takes the place of the one linked.
+    for preloaded, there in (("", library), (str(built_library(mpi)), BUILD)):
+        taken = run(project / "program", env={**env, "LD_PRELOAD": preloaded, "LD_TRACE_LOADED_OBJECTS": "1"})
+        (line,) = (line for line in taken.splitlines() if "libsill-" in line)
+        assert str(there) in line
 
 
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
@@ -147,14 +155,14 @@ def test_plain_sill_is_that_of_the_default_family(suffix, prefix, project, harne
     flags = f"-std={standard} -Wall -Wextra -Wpedantic -Werror -DMPICH_SKIP_MPICXX -DOMPI_SKIP_MPICXX"
     command = f'eval "{wrapper} {flags} program.{suffix} -o program $(pkg-config --cflags --libs sill)"'
     run("sh", "-c", command, env=env, cwd=project)
-    assert f"[libsill-{family}.so]" in run("readelf", "-d", project / "program")
+    assert f"[libsill-{family}.so.{ABI}]" in run("readelf", "-d", project / "program")
     assert run(project / "program", env=env).endswith("error 0, memory 8\n")
 
 
 @EVERY_MPI
 def test_find_package_chooses_the_family_of_the_mpi_found(mpi, prefix, project, harness_environment):
     built = cmake(project, prefix, harness_environment, f"-DMPI_C_COMPILER={mpi.cc}")
-    assert libraries_of_mpi(built / "program")[0] == f"libsill-{mpi.family}.so"
+    assert libraries_of_mpi(built / "program")[0] == f"libsill-{mpi.family}.so.{ABI}"
     assert run(built / "program", env=harness_environment).endswith("error 0, memory 8\n")
 
 
@@ -182,7 +190,7 @@ def test_find_package_puts_sill_before_mpi(mpi, prefix, project, harness_environ
     for name in ("before", "behind", "by-public", "by-private"):
         for language in ("C", "CXX"):
             program = built / f"{language}-{name}"
-            assert libraries_of_mpi(program)[0] == f"libsill-{mpi.family}.so", program
+            assert libraries_of_mpi(program)[0] == f"libsill-{mpi.family}.so.{ABI}", program
     # The others only differ in how they were linked.
     assert run(built / "CXX-by-private", env=harness_environment).endswith("error 0, memory 8\n")
 
@@ -193,7 +201,7 @@ def test_find_package_puts_sill_before_mpi_in_fortran(mpi, prefix, project, harn
     (project / "program.f90").write_text(FORTRAN)
     built = cmake(project, prefix, harness_environment, f"-DMPI_Fortran_COMPILER={mpi.fc}")
     for name in ("before", "behind"):
-        assert libraries_of_mpi(built / name)[0] == f"libsill-{mpi.family}.so", name
+        assert libraries_of_mpi(built / name)[0] == f"libsill-{mpi.family}.so.{ABI}", name
     rule = f"alloc_type=storage,storage_alloc_filename={project}/w"
     run(built / "behind", env={**harness_environment, "SILL_WINDOWS": rule})
     assert (project / "w").stat().st_size == 8
@@ -237,10 +245,13 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.mark.timeout(WHEEL_TIMEOUT_S + 100)
-def test_the_wheel_has_command_libraries_and_table(wheel):
+def test_the_wheel_has_command_libraries_and_table(wheel, tmp_path):
     names = set(zipfile.ZipFile(wheel).namelist())
-    for family in {mpi.family for mpi in MPIS}:
-        assert f"sill/lib/libsill-{family}.so" in names
+    fronts = {f"{front}-{mpi.family}" for mpi in MPIS for front in ("sill", "sill-caf")}
+    assert {name for name in names if "libsill" in name} == {f"sill/lib/lib{front}.so" for front in fronts}
+    for front in fronts:
+        library = zipfile.ZipFile(wheel).extract(f"sill/lib/lib{front}.so", tmp_path)
+        assert f"[lib{front}.so.{ABI}]" in run("readelf", "-d", library)
     assert {"sill/cli.py", "sill/lib/hints.json", "sill/include/sill/sill.h"} <= names
     assert {"sill/bench/data/rma.toml", "sill/bench/data/result.schema.json"} <= names
     assert not [name for name in names if name.endswith((".a", ".cpp")) or name.startswith(("tests/", "lib/"))]

@@ -118,12 +118,6 @@ def test_a_picture_that_cannot_be_written_is_said_before_ranks_start(place, topo
     assert "--draw" in result.stderr
 
 
-def test_libraries_without_the_function_are_named(sill, stand_ins, tmp_path):
-    result = sill("topo", tmp_path, env={"SILL_LIBRARY_DIR": str(stand_ins)})
-    assert result.returncode == 1
-    assert str(stand_ins) in result.stderr
-
-
 def test_the_table_has_a_line_for_each_store(capsys):
     lines = lines_of(view.store_table(cluster()), capsys)
     assert [" ".join(line.split()) for line in lines[1:]] == [

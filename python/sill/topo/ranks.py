@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .. import native, run
@@ -77,6 +77,7 @@ def _library_by_name(family: str) -> str:
 
 class _SplitStats(ctypes.Structure):
     _fields_ = (
+        ("size", ctypes.c_size_t),
         ("method", ctypes.c_int),
         ("store", ctypes.c_int),
         ("store_count", ctypes.c_int),
@@ -90,7 +91,8 @@ class _SplitStats(ctypes.Structure):
 
 class _SharedStore(ctypes.Structure):
     _fields_ = (
-        ("info", native.StoreInfo),
+        ("size", ctypes.c_size_t),
+        ("info", ctypes.POINTER(native.StoreInfo)),
         ("path", ctypes.c_char_p),
         ("directory", ctypes.c_int),
         ("unproven", ctypes.c_int),
@@ -101,10 +103,11 @@ class _SharedStore(ctypes.Structure):
 
 class _StoreList(ctypes.Structure):
     _fields_ = (
+        ("size", ctypes.c_size_t),
         ("store_count", ctypes.c_int),
-        ("stores", ctypes.POINTER(_SharedStore)),
+        ("stores", ctypes.POINTER(ctypes.POINTER(_SharedStore))),
         ("directory_count", ctypes.c_int),
-        ("splits", ctypes.POINTER(_SplitStats)),
+        ("splits", ctypes.POINTER(ctypes.POINTER(_SplitStats))),
         ("rank_count", ctypes.c_int),
         ("node_of", ctypes.POINTER(ctypes.c_int)),
         ("node_count", ctypes.c_int),
@@ -117,6 +120,8 @@ class _Mpi:
 
     def __init__(self, family: str) -> None:
         self.library = ctypes.CDLL(None)
+        self.function("sill_stores")
+        native.check_abi(self.library, os.environ.get("LD_PRELOAD", "what is loaded"))
         if family == "ompi":  # handles are addresses of data
             self.world, self.no_info = (self._address(name) for name in ("ompi_mpi_comm_world", "ompi_mpi_info_null"))
             self.handle = ctypes.c_void_p
@@ -131,12 +136,14 @@ class _Mpi:
         except ValueError as error:
             raise SillError(f"no MPI library of Open MPI's family is loaded: {error}; name its mpiexec") from error
 
-    def call(self, name: str, *arguments) -> None:
+    def function(self, name: str) -> Callable[..., int]:
         try:
-            function = getattr(self.library, name)
+            return getattr(self.library, name)
         except AttributeError as error:
             raise SillError(f"no {name} is loaded; does the launcher remove LD_PRELOAD?") from error
-        if function(*arguments) != 0:
+
+    def call(self, name: str, *arguments) -> None:
+        if self.function(name)(*arguments) != 0:
             raise SillError(f"{name} failed: {native.error_text(self.library) or 'see what the MPI library said'}")
 
     def rank(self) -> int:
@@ -166,10 +173,10 @@ def _topology(found: _StoreList, names: Sequence[str]) -> Topology:
     nodes = [os.fsdecode(found.node_names[i]) for i in range(found.node_count)]
     directories = []
     for index in range(found.directory_count):
-        split = found.splits[index]
+        split = found.splits[index].contents
         groups = [
             _group(store, found, nodes)
-            for store in (found.stores[i] for i in range(found.store_count))
+            for store in (found.stores[i].contents for i in range(found.store_count))
             if store.directory == index
         ]
         seen = {rank for group in groups for rank in group.ranks}
@@ -184,7 +191,7 @@ def _group(store: _SharedStore, found: _StoreList, names: Sequence[str]) -> Grou
     for rank in store.ranks[: store.rank_count]:
         by_node.setdefault(found.node_of[rank], []).append(rank)
     nodes = [Node(names[node], ranks) for node, ranks in by_node.items()]
-    return Group(os.fsdecode(store.path), store.info.store(), bool(store.unproven), nodes)
+    return Group(os.fsdecode(store.path), store.info.contents.store(), bool(store.unproven), nodes)
 
 
 def _ask(options: argparse.Namespace) -> Topology | None:
