@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/config.hpp"
+#include "base/text.hpp"
 
 namespace sill {
 namespace {
@@ -24,11 +25,9 @@ bool is_program(const std::string& path) {
 
 std::string on_path(const std::string& command) {
   const std::string all = environment("PATH");
-  for (std::size_t begin = 0; begin <= all.size();) {
-    const std::size_t end = std::min(all.find(':', begin), all.size());
-    const std::string path = all.substr(begin, end - begin) + "/" + command;
-    if (end > begin && is_program(path)) return path;
-    begin = end + 1;
+  for (const std::string_view folder : split(all, ':')) {
+    const std::string path = std::string(folder) + "/" + command;
+    if (!folder.empty() && is_program(path)) return path;
   }
   return "";
 }

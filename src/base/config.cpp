@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/descriptor.hpp"
 #include "base/rules_toml.hpp"
 
 namespace sill {
@@ -17,37 +18,31 @@ namespace {
 
 Result<std::string> read_text(const std::string& path) {
   constexpr std::size_t largest = 1 << 20;
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return errno_status(errno, path);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return errno_status(errno, path);
   std::string text;
   std::array<char, 4096> buffer;
-  Status status;
-  while (status.ok()) {
-    const ssize_t count = ::read(file, buffer.data(), buffer.size());
-    if (count == 0) break;
+  for (;;) {
+    const ssize_t count = ::read(file.get(), buffer.data(), buffer.size());
+    if (count == 0) return text;
     if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (count < 0 && errno != EINTR) status = errno_status(errno, path);
-    if (text.size() > largest) status = {Cause::bad_file, path + ": is larger than 1 MiB"};
+    if (count < 0 && errno != EINTR) return errno_status(errno, path);
+    if (text.size() > largest) return Status(Cause::bad_file, path + ": is larger than 1 MiB");
   }
-  if (::close(file) != 0 && status.ok()) status = errno_status(errno, path);
-  if (!status.ok()) return status;
-  return text;
 }
 
 // The user's sill.toml; "" where the surroundings name no absolute folder, for the current one is never asked.
 std::string default_toml_path() {
-  if (const std::string folder = environment("XDG_CONFIG_HOME"); folder.starts_with('/')) {
+  if (const std::string folder = environment("XDG_CONFIG_HOME"); folder.starts_with('/'))
     return folder + "/sill/sill.toml";
-  }
   const std::string home = environment("HOME");
   return home.starts_with('/') ? home + "/.config/sill/sill.toml" : "";
 }
 
 Result<std::string> default_toml(const std::string& path) {
   std::error_code unreadable;  // read_text says so again
-  if (path.empty() || std::filesystem::status(path, unreadable).type() == std::filesystem::file_type::not_found) {
+  if (path.empty() || std::filesystem::status(path, unreadable).type() == std::filesystem::file_type::not_found)
     return std::string();
-  }
   return read_text(path);
 }
 
@@ -90,9 +85,8 @@ std::string environment(const char* name) {
 }
 
 std::string job_name() {
-  for (const char* name : {"SILL_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID"}) {
+  for (const char* name : {"SILL_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID"})
     if (std::string id = environment(name); !id.empty()) return id;
-  }
   // The tasks of an array share the number of their job in LSF and SGE. JOB_ID alone is too common a name to trust.
   if (const std::string id = environment("LSB_JOBID"); !id.empty()) {
     const std::string task = environment("LSB_JOBINDEX");

@@ -6,9 +6,8 @@ namespace {
 
 // A field that leads into another folder would put the window where nobody looks for it.
 Status append_field(const char* name, const std::string& text, std::string& path) {
-  if (text.find('/') != text.npos || text.find('\0') != text.npos) {
+  if (text.find('/') != text.npos || text.find('\0') != text.npos)
     return {Cause::bad_hint, std::string(name) + " '" + text + "' can't be part of a file name"};
-  }
   path += text;
   return {};
 }
@@ -16,11 +15,9 @@ Status append_field(const char* name, const std::string& text, std::string& path
 Status append_placeholder(char letter, const NameFields& fields, std::string& path) {
   switch (letter) {
     case '%':
-      path += '%';
-      return {};
+      return append_field("a percent sign", "%", path);
     case 'r':
-      path += std::to_string(fields.rank);
-      return {};
+      return append_field("the rank", std::to_string(fields.rank), path);
     case 'h':
       return append_field("the host name", fields.host, path);
     case 'w':

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "base/filename.hpp"
 #include "base/hints.hpp"
@@ -15,7 +14,6 @@ namespace {
 
 using namespace values;
 
-constexpr std::array<std::string_view, 2> boolean_names = {"false", "true"};
 constexpr std::array<std::string_view, 2> type_names = {"memory", "storage"};
 constexpr std::array<std::string_view, 2> order_names = {"memory_first", "storage_first"};
 constexpr std::array<std::string_view, 2> reserve_names = {"full", "sparse"};
@@ -41,28 +39,18 @@ Status read_factor(std::string_view value, Factor& result) {
     return {};
   }
   double share = 0;
-  const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, share);
-  if (error != std::errc() || stop != end) return bad("expected a number from 0.0 to 1.0, or auto");
+  if (!read_number(value, share)) return bad("expected a number from 0.0 to 1.0, or auto");
   if (!(share >= 0.0 && share <= 1.0) || std::signbit(share)) return bad("must lie between 0.0 and 1.0, or be auto");
   result = {.automatic = false, .share = share};
   return {};
-}
-
-std::string write_factor(const Factor& factor) {
-  if (factor.automatic) return "auto";
-  std::array<char, 32> buffer;
-  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), factor.share);
-  return {buffer.data(), end};
 }
 
 Status read_styles(std::string_view value, unsigned& result) {
   unsigned styles = access_none;
   for (const std::string_view item : split(value, ',')) {
     std::size_t bit = 0;
-    if (!read_name(trim(item), style_names, bit).ok()) {
+    if (!read_name(trim(item), style_names, bit).ok())
       return bad("'" + std::string(item) + "' is no access style; expected a list of " + one_of(style_names));
-    }
     styles |= 1u << bit;
   }
   result = styles;
@@ -100,9 +88,8 @@ Status read_perm_names(std::string_view value, mode_t& result) {
   mode_t perm = 0;
   for (const std::string_view item : split(value, '|')) {
     mode_t bits = 0;
-    for (const PermName& row : perm_names) {
+    for (const PermName& row : perm_names)
       if (trim(item) == row.name) bits = row.bits;
-    }
     if (bits == 0) return bad("'" + std::string(item) + "' is no permission; expected names such as S_IRUSR|S_IWUSR");
     perm |= bits;
   }
@@ -115,9 +102,8 @@ Status read_perm(std::string_view value, mode_t& result) {
   mode_t perm = 0;
   const char* const end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, perm, 8);
-  if (error == std::errc::invalid_argument || stop != end) {
+  if (error == std::errc::invalid_argument || stop != end)
     return bad("expected an octal number such as 0600, or names such as S_IRUSR|S_IWUSR");
-  }
   if (error != std::errc() || perm > 0777) return bad("must lie between 0 and 0777 (octal)");
   result = perm;
   return {};
@@ -151,46 +137,33 @@ const std::array<HintRow, 18> rows = {{
     {.key = "alloc_type",
      .values = "memory, storage",
      .default_value = "memory",
-     .unit = "",
-     .aliases = {},
      .help = "What the window lies on.",
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, type_names, hints.alloc_type); },
      .format = [](const Hints& hints) { return name_of(type_names, hints.alloc_type); }},
     {.key = "storage_alloc_filename",
      .values = "path of a file or block device; %r rank, %h host, %w window number, %j job id, %% a percent",
-     .default_value = "",
-     .unit = "",
-     .aliases = {},
      .help = "Where the storage is; required with alloc_type=storage.",
-     .collective = false,
      .parse = [](Value value, Hints& hints) { return read_filename(value, hints.filename); },
      .format = [](const Hints& hints) { return hints.filename; }},
     {.key = "storage_alloc_offset",
      .values = "whole number",
      .default_value = "0",
      .unit = "bytes",
-     .aliases = {},
      .help = "Where the window's bytes begin in the file or device; need not be aligned.",
-     .collective = false,
      .parse = [](Value value,
                  Hints& hints) { return read_whole(value, std::uint64_t{0}, largest_offset, hints.offset); },
      .format = [](const Hints& hints) { return std::to_string(hints.offset); }},
     {.key = "storage_alloc_factor",
      .values = "0.0 to 1.0, auto",
      .default_value = "1.0",
-     .unit = "",
-     .aliases = {},
      .help = "The share of a segment that lies on storage, the rest in memory; auto: what does not fit in the memory "
              "that is left and not promised to other windows.",
-     .collective = false,
      .parse = [](Value value, Hints& hints) { return read_factor(value, hints.factor); },
-     .format = [](const Hints& hints) { return write_factor(hints.factor); }},
+     .format = [](const Hints& hints) { return hints.factor.automatic ? "auto" : text_of(hints.factor.share); }},
     {.key = "storage_alloc_order",
      .values = "memory_first, storage_first",
      .default_value = "memory_first",
-     .unit = "",
-     .aliases = {},
      .help = "Which part of a combined segment has the lower addresses.",
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, order_names, hints.order); },
@@ -198,8 +171,6 @@ const std::array<HintRow, 18> rows = {{
     {.key = "storage_alloc_unlink",
      .values = "true, false",
      .default_value = "false",
-     .unit = "",
-     .aliases = {},
      .help = "Delete the file when the window is freed; no effect on devices.",
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.unlink); },
@@ -207,8 +178,6 @@ const std::array<HintRow, 18> rows = {{
     {.key = "storage_alloc_discard",
      .values = "true, false",
      .default_value = "false",
-     .unit = "",
-     .aliases = {},
      .help = "Skip the sync when the window is freed.",
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.discard); },
@@ -216,29 +185,20 @@ const std::array<HintRow, 18> rows = {{
     {.key = "access_style",
      .values = "list of read_once, write_once, read_mostly, write_mostly, sequential, reverse_sequential, "
                "random",
-     .default_value = "",
-     .unit = "",
-     .aliases = {},
      .help = "How the window will be used; docs/hints.md tells what each style does, and which do nothing.",
-     .collective = false,
      .parse = [](Value value, Hints& hints) { return read_styles(value, hints.access_style); },
      .format = [](const Hints& hints) { return write_styles(hints.access_style); }},
     {.key = "file_perm",
      .values = "octal up to 0777, or names: S_IRUSR|S_IWUSR",
      .default_value = "0600",
-     .unit = "",
-     .aliases = {},
      .help = "Permissions of a file that the window creates, whatever the umask.",
-     .collective = false,
      .parse = [](Value value, Hints& hints) { return read_perm(value, hints.file_perm); },
      .format = [](const Hints& hints) { return write_perm(hints.file_perm); }},
     {.key = "striping_factor",
      .values = "whole number from 1 to 2000, -1",
-     .default_value = "",
      .unit = "devices",
      .aliases = factor_aliases,
      .help = "How many devices of a Lustre file system a new file is spread over; -1: all.",
-     .collective = false,
      .parse = [](Value value, Hints& hints) { return read_stripe_count(value, hints.striping_factor); },
      .format =
          [](const Hints& hints) {
@@ -246,19 +206,15 @@ const std::array<HintRow, 18> rows = {{
          }},
     {.key = "striping_unit",
      .values = "whole number from 1 to 4294901760",
-     .default_value = "",
      .unit = "bytes",
      .aliases = unit_aliases,
      .help =
          "How many bytes of a new file lie on one device before the next one's turn; Lustre wants multiples of 65536.",
-     .collective = false,
      .parse = [](Value value, Hints& hints) { return read_stripe_unit(value, hints.striping_unit); },
      .format = [](const Hints& hints) { return write_optional(hints.striping_unit); }},
     {.key = "storage_alloc_reserve",
      .values = "full, sparse",
      .default_value = "full",
-     .unit = "",
-     .aliases = {},
      .help = "full: blocks are reserved and a full device is an error at allocation; sparse: they come with use.",
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, reserve_names, hints.reserve); },
@@ -266,8 +222,6 @@ const std::array<HintRow, 18> rows = {{
     {.key = "storage_alloc_engine",
      .values = engine_values,
      .default_value = engine_names[0],
-     .unit = "",
-     .aliases = {},
      .help = engine_help,
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, engine_names, hints.engine); },
@@ -275,8 +229,6 @@ const std::array<HintRow, 18> rows = {{
     {.key = "storage_alloc_layout",
      .values = "consecutive, overlap",
      .default_value = "consecutive",
-     .unit = "",
-     .aliases = {},
      .help = "Ranks that name the same file and offset lie one after another by rank, or on top of each other.",
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, layout_names, hints.layout); },
@@ -284,8 +236,6 @@ const std::array<HintRow, 18> rows = {{
     {.key = "storage_alloc_readonly",
      .values = "true, false",
      .default_value = "false",
-     .unit = "",
-     .aliases = {},
      .help = "Only read what is there: the file must exist and be long enough, and others may read it as well.",
      .collective = true,
      .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.readonly); },
@@ -293,29 +243,20 @@ const std::array<HintRow, 18> rows = {{
     {.key = "storage_alloc_learn",
      .values = "true, false",
      .default_value = "true",
-     .unit = "",
-     .aliases = {},
      .help = "Learn from page faults how a window larger than the memory is accessed; not if access_style is given.",
-     .collective = false,
      .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.learn); },
      .format = [](const Hints& hints) { return name_of(boolean_names, hints.learn); }},
     {.key = "storage_alloc_large_pages",
      .values = "true, false",
      .default_value = "true",
-     .unit = "",
-     .aliases = {},
      .help = "Read, map and write segments of 64 MiB and more by 2 MiB; not if access_style has random.",
-     .collective = false,
      .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.large_pages); },
      .format = [](const Hints& hints) { return name_of(boolean_names, hints.large_pages); }},
     {.key = "storage_alloc_write_behind",
      .values = "true, false",
      .default_value = "true",
-     .unit = "",
-     .aliases = {},
      .help = "Write out what was filled before the next sync: beyond memory, or if access_style is write_once, "
              "write_mostly or sequential.",
-     .collective = false,
      .parse = [](Value value, Hints& hints) { return read_name(value, boolean_names, hints.write_behind); },
      .format = [](const Hints& hints) { return name_of(boolean_names, hints.write_behind); }},
 }};

@@ -7,9 +7,8 @@
 namespace sill {
 
 const HintRow* find_hint(std::string_view key) {
-  for (const HintRow& row : hint_table()) {
+  for (const HintRow& row : hint_table())
     if (row.key == key || std::ranges::find(row.aliases, key) != row.aliases.end()) return &row;
-  }
   return nullptr;
 }
 
@@ -32,22 +31,19 @@ Result<WindowHints> parse_hints(const HintPairs& pairs) {
   for (const auto& [key, value] : pairs) {
     const HintRow* row = find_hint(key);
     if (!row) continue;
-    if (const Status status = row->parse(value, hints); !status.ok()) {
+    if (const Status status = row->parse(value, hints); !status.ok())
       return Status(status.cause(), key + "=" + value + ": " + status.message());
-    }
   }
-  if (hints.alloc_type == AllocType::storage && hints.filename.empty()) {
+  if (hints.alloc_type == AllocType::storage && hints.filename.empty())
     return Status(Cause::missing_hint, "alloc_type=storage: storage_alloc_filename is missing");
-  }
   if (Status status = check_readonly(hints); !status.ok()) return status;
   return hints;
 }
 
 HintPairs format_hints(const WindowHints& hints) {
   HintPairs pairs;
-  for (const HintRow& row : hint_table()) {
+  for (const HintRow& row : hint_table())
     if (std::string value = row.format(hints); !value.empty()) pairs.emplace_back(row.key, std::move(value));
-  }
   return pairs;
 }
 
@@ -65,9 +61,8 @@ Result<HintPairs> parse_rule(std::string_view rule) {
     const std::string key(trim(item.substr(0, equals)));
     const HintRow* row = find_hint(key);
     if (!row) return Status(Cause::bad_hint, "unknown key '" + key + "'");
-    if (std::ranges::any_of(pairs, [&](const auto& pair) { return pair.first == row->key; })) {
+    if (std::ranges::any_of(pairs, [&](const auto& pair) { return pair.first == row->key; }))
       return Status(Cause::bad_hint, "key " + std::string(row->key) + " is given twice");
-    }
     pairs.emplace_back(row->key, item.substr(equals + 1));
   }
   return pairs;

@@ -72,12 +72,12 @@ using HintPairs = std::vector<std::pair<std::string, std::string>>;
 template <class Hints>
 struct RowOf {
   std::string_view key;
-  std::string_view values;         // what is accepted, for people
-  std::string_view default_value;  // "" for none
-  std::string_view unit;           // "" for none
-  std::span<const std::string_view> aliases;
-  std::string_view help;  // one line
-  bool collective;        // all ranks must give the same value
+  std::string_view values;              // what is accepted, for people
+  std::string_view default_value = {};  // "" for none
+  std::string_view unit = {};           // "" for none
+  std::span<const std::string_view> aliases = {};
+  std::string_view help;    // one line
+  bool collective = false;  // all ranks must give the same value
   Status (*parse)(std::string_view value, Hints& hints);
   std::string (*format)(const Hints& hints);  // "" when unset
 };

@@ -36,9 +36,8 @@ void write_line(LogLevel level, const std::string& text) {
 LogLevel level_from_environment() {
   const std::string name = environment("SILL_LOG");
   if (name.empty()) return LogLevel::warn;
-  for (std::size_t i = 0; i < level_names.size(); ++i) {
+  for (std::size_t i = 0; i < level_names.size(); ++i)
     if (name == level_names[i]) return static_cast<LogLevel>(i);
-  }
   write_line(LogLevel::warn, "SILL_LOG=" + name + ": expected off, error, warn, info or debug; warn is used");
   return LogLevel::warn;
 }

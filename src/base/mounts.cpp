@@ -25,13 +25,6 @@ std::string unescape(std::string_view text) {
   return plain;
 }
 
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end;
-}
-
 // The mount's number, from /proc/self/fdinfo: older than statx's, and never a guess by names.
 std::optional<int> mount_id(int fd) {
   std::ifstream facts("/proc/self/fdinfo/" + std::to_string(fd));

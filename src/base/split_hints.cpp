@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/filename.hpp"
 #include "base/values.hpp"
 
 namespace sill {
@@ -30,18 +29,12 @@ Status read_directory(std::string_view value, std::string& result) {
 const std::array<SplitRow, 2> rows = {{
     {.key = "nbhd_common_dirname",
      .values = "path of a directory; %r rank, %h host, %j job id, %% a percent",
-     .default_value = "",
-     .unit = "",
-     .aliases = {},
      .help = "The new communicator has the ranks that see the same directory, whatever its name is for them.",
-     .collective = false,
      .parse = [](std::string_view value, SplitHints& hints) { return read_directory(value, hints.directory); },
      .format = [](const SplitHints& hints) { return hints.directory; }},
     {.key = "nbhd_method",
      .values = "auto, exhaustive, heuristic, fingerprint",
      .default_value = "auto",
-     .unit = "",
-     .aliases = {},
      .help = "auto: exact, at most a file for each store; exhaustive: a file for each rank; heuristic: everybody or "
              "the node; fingerprint: no files, by what the system tells.",
      .collective = true,

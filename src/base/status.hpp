@@ -1,6 +1,5 @@
 #pragma once
 // Errors as values: one cause each, with a message that names the path, the key and the reason.
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -37,6 +36,10 @@ class [[nodiscard]] Status {
   bool ok() const { return cause_ == Cause::ok; }
   Cause cause() const { return cause_; }
   const std::string& message() const { return message_; }
+  // Of several, the first error counts.
+  void note(const Status& later) {
+    if (ok()) *this = later;
+  }
 
  private:
   Cause cause_ = Cause::ok;

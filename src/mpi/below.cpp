@@ -7,7 +7,6 @@
 #include <array>
 #include <charconv>
 #include <string>
-#include <string_view>
 
 #include "base/log.hpp"
 
@@ -90,6 +89,14 @@ void* next_symbol(const char* name) {
 
 const Below& below() { return table().calls; }
 bool below_is_whole() { return table().whole; }
+
+bool between_init_and_finalize() {
+  int initialized = 0;
+  int finalized = 1;
+  const Below& mpi = below();
+  return mpi.Initialized && mpi.Finalized && mpi.Initialized(&initialized) == MPI_SUCCESS && initialized &&
+         mpi.Finalized(&finalized) == MPI_SUCCESS && !finalized;
+}
 
 Version version() {
   static const Version one = read_version();

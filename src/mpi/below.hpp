@@ -44,6 +44,9 @@ struct Below {
 const Below& below();
 bool below_is_whole();
 
+// Whether MPI_COMM_WORLD is there: after MPI_Init, before MPI_Finalize.
+bool between_init_and_finalize();
+
 // The next definition of a symbol behind libsill's own: a tool's, or the MPI library's, also one that was loaded
 // privately (as mpi4py does). nullptr if there is none.
 void* next_symbol(const char* name);

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <memory>
 #include <mutex>
 
 #include "base/config.hpp"
@@ -71,9 +70,7 @@ class Messages {
  private:
   static constexpr int tag = 8;
   MPI_Request* next() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
-  void note(int code, const char* call) {
-    if (status_.ok()) status_ = from_code(code, call);
-  }
+  void note(int code, const char* call) { status_.note(from_code(code, call)); }
 
   MPI_Comm comm_;
   std::vector<MPI_Request> requests_;
@@ -134,13 +131,9 @@ int launched_rank() {
 }
 
 int world_rank(int fallback) {
-  int initialized = 0;
-  int finalized = 1;
   int rank = -1;
   // There is a world from MPI_Init to MPI_Finalize; sessions may come before and after.
-  if (below().Initialized(&initialized) == MPI_SUCCESS && initialized && below().Finalized(&finalized) == MPI_SUCCESS &&
-      !finalized && below().Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
-    return rank;
+  if (between_init_and_finalize() && below().Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS) return rank;
   const int launched = launched_rank();
   return launched >= 0 ? launched : fallback;
 }

@@ -18,8 +18,7 @@ namespace sill::mpi {
 class OwnComm : public Team {
  public:
   OwnComm() = default;
-  OwnComm(const OwnComm&) = delete;
-  OwnComm& operator=(const OwnComm&) = delete;
+  OwnComm& operator=(OwnComm&&) = delete;
   // Frees `comm`. The last owner goes in a collective call (freeing the user's communicator, or a window on it).
   ~OwnComm();
 

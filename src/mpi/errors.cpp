@@ -125,11 +125,7 @@ int to_code(const Status& status) {
 }
 
 int to_code_at_any_time(const Status& status) {
-  int initialized = 0;
-  int finalized = 1;
-  const bool asked = below().Initialized && below().Finalized && below().Initialized(&initialized) == MPI_SUCCESS &&
-                     below().Finalized(&finalized) == MPI_SUCCESS;
-  if (asked && initialized && !finalized) return to_code(status);
+  if (between_init_and_finalize()) return to_code(status);
   last_text = status.message();
   return error_class(status.cause());
 }

@@ -32,8 +32,7 @@ class WindowHandler {
  public:
   explicit WindowHandler(MPI_Win win);
   ~WindowHandler();
-  WindowHandler(const WindowHandler&) = delete;
-  WindowHandler& operator=(const WindowHandler&) = delete;
+  WindowHandler& operator=(WindowHandler&&) = delete;
   // Calls it with the status, for a window of this process alone, and returns the code. Local.
   int raise(const Status& status) const;
 

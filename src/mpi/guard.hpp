@@ -37,8 +37,7 @@ class Turn {
  public:
   explicit Turn(const Call& call) : before_(std::exchange(now_, call)) {}
   ~Turn() { now_ = before_; }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  Turn& operator=(Turn&&) = delete;
 
   // Whether it is this very call that is at work.
   static bool is_again(const Call& call) { return now_ == call; }
@@ -54,8 +53,7 @@ class ProgramTurn {
  public:
   ProgramTurn() : before_(std::exchange(Turn::now_, Call{})) {}
   ~ProgramTurn() { Turn::now_ = before_; }
-  ProgramTurn(const ProgramTurn&) = delete;
-  ProgramTurn& operator=(const ProgramTurn&) = delete;
+  ProgramTurn& operator=(ProgramTurn&&) = delete;
 
  private:
   Call before_;

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <string>
 
 #include "mpi/below.hpp"
 

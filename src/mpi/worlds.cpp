@@ -38,8 +38,7 @@ class Group {
   ~Group() {
     if (group != MPI_GROUP_NULL) below().Group_free(&group);
   }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
+  Group& operator=(Group&&) = delete;
 
   void add(MPI_Group more) {
     MPI_Group both = MPI_GROUP_NULL;

@@ -58,7 +58,7 @@ inline int refuse_to_write(MPI_Win win, window::Window& window, const char* symb
     std::atomic<Call> way{&choose};                                                                             \
     int choose params {                                                                                         \
       if (!next()) return MPI_ERR_UNSUPPORTED_OPERATION;                                                        \
-      std::unique_lock lock(sill::window::rerouting_mutex());                                                   \
+      std::unique_lock lock(sill::window::rerouting_mutex);                                                     \
       const Call chosen = sill::window::any_rerouted(sill::pmpi::can_write(#symbol)) ? &through_sill : next();  \
       way.store(chosen);                                                                                        \
       lock.unlock();                                                                                            \
@@ -82,61 +82,36 @@ inline int refuse_to_write(MPI_Win win, window::Window& window, const char* symb
 #define SILL_TARGET \
   { target_rank, target_disp, target_count, target_datatype }
 
+// Parameters that the calls have in common, and what is passed on of them.
+#define SILL_FROM(count) const void *origin_addr, count origin_count, MPI_Datatype origin_datatype
+#define SILL_INTO(count) void *origin_addr, count origin_count, MPI_Datatype origin_datatype
+#define SILL_RESULT(count) void *result_addr, count result_count, MPI_Datatype result_datatype
+#define SILL_AT(count) int target_rank, MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype
+#define SILL_ORIGIN_ARGS origin_addr, origin_count, origin_datatype
+#define SILL_RESULT_ARGS result_addr, result_count, result_datatype
+#define SILL_TARGET_ARGS target_rank, target_disp, target_count, target_datatype
+
 // The calls in two forms: counts of type int, and MPI_Count for the _c names.
-#define SILL_RMA_COUNTED(suffix, count)                                                                               \
-  SILL_RMA_DIRECT(                                                                                                    \
-      Put##suffix,                                                                                                    \
-      (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
-       MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Win win),                          \
-      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win),     \
-      true, (sill::window::put_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                                     \
-  SILL_RMA_DIRECT(                                                                                                    \
-      Get##suffix,                                                                                                    \
-      (void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,    \
-       count target_count, MPI_Datatype target_datatype, MPI_Win win),                                                \
-      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win),     \
-      false, (sill::window::get_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                                    \
-  SILL_RMA(                                                                                                           \
-      Accumulate##suffix,                                                                                             \
-      (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
-       MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),               \
-      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win), \
-      op != MPI_NO_OP)                                                                                                \
-  SILL_RMA(Get_accumulate##suffix,                                                                                    \
-           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, void* result_addr,             \
-            count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                  \
-            count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),                                \
-           (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,      \
-            target_disp, target_count, target_datatype, op, win),                                                     \
-           op != MPI_NO_OP)                                                                                           \
-  SILL_RMA(                                                                                                           \
-      Rput##suffix,                                                                                                   \
-      (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
-       MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request),    \
-      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,      \
-       request),                                                                                                      \
-      true)                                                                                                           \
-  SILL_RMA(                                                                                                           \
-      Rget##suffix,                                                                                                   \
-      (void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,    \
-       count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request),                          \
-      (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,      \
-       request),                                                                                                      \
-      false)                                                                                                          \
-  SILL_RMA(Raccumulate##suffix,                                                                                       \
-           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, int target_rank,               \
-            MPI_Aint target_disp, count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,           \
-            MPI_Request* request),                                                                                    \
-           (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op,  \
-            win, request),                                                                                            \
-           op != MPI_NO_OP)                                                                                           \
-  SILL_RMA(Rget_accumulate##suffix,                                                                                   \
-           (const void* origin_addr, count origin_count, MPI_Datatype origin_datatype, void* result_addr,             \
-            count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                  \
-            count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request),          \
-           (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank,      \
-            target_disp, target_count, target_datatype, op, win, request),                                            \
-           op != MPI_NO_OP)
+#define SILL_RMA_COUNTED(suffix, count)                                                                            \
+  SILL_RMA_DIRECT(Put##suffix, (SILL_FROM(count), SILL_AT(count), MPI_Win win),                                    \
+                  (SILL_ORIGIN_ARGS, SILL_TARGET_ARGS, win), true,                                                 \
+                  (sill::window::put_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                            \
+  SILL_RMA_DIRECT(Get##suffix, (SILL_INTO(count), SILL_AT(count), MPI_Win win),                                    \
+                  (SILL_ORIGIN_ARGS, SILL_TARGET_ARGS, win), false,                                                \
+                  (sill::window::get_directly(*window, win, SILL_ORIGIN, SILL_TARGET)))                            \
+  SILL_RMA(Accumulate##suffix, (SILL_FROM(count), SILL_AT(count), MPI_Op op, MPI_Win win),                         \
+           (SILL_ORIGIN_ARGS, SILL_TARGET_ARGS, op, win), op != MPI_NO_OP)                                         \
+  SILL_RMA(Get_accumulate##suffix, (SILL_FROM(count), SILL_RESULT(count), SILL_AT(count), MPI_Op op, MPI_Win win), \
+           (SILL_ORIGIN_ARGS, SILL_RESULT_ARGS, SILL_TARGET_ARGS, op, win), op != MPI_NO_OP)                       \
+  SILL_RMA(Rput##suffix, (SILL_FROM(count), SILL_AT(count), MPI_Win win, MPI_Request * request),                   \
+           (SILL_ORIGIN_ARGS, SILL_TARGET_ARGS, win, request), true)                                               \
+  SILL_RMA(Rget##suffix, (SILL_INTO(count), SILL_AT(count), MPI_Win win, MPI_Request * request),                   \
+           (SILL_ORIGIN_ARGS, SILL_TARGET_ARGS, win, request), false)                                              \
+  SILL_RMA(Raccumulate##suffix, (SILL_FROM(count), SILL_AT(count), MPI_Op op, MPI_Win win, MPI_Request * request), \
+           (SILL_ORIGIN_ARGS, SILL_TARGET_ARGS, op, win, request), op != MPI_NO_OP)                                \
+  SILL_RMA(Rget_accumulate##suffix,                                                                                \
+           (SILL_FROM(count), SILL_RESULT(count), SILL_AT(count), MPI_Op op, MPI_Win win, MPI_Request * request),  \
+           (SILL_ORIGIN_ARGS, SILL_RESULT_ARGS, SILL_TARGET_ARGS, op, win, request), op != MPI_NO_OP)
 
 SILL_RMA_COUNTED(, int)
 #if MPI_VERSION >= 4

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <initializer_list>
 #include <mutex>
-#include <utility>
 
 namespace sill::storage {
 
@@ -40,10 +39,7 @@ int readonly_guards = 0;  // guarded by guards_mutex
 
 Guarded& guarded(int number) { return number == SIGSEGV ? guarded_segv : guarded_bus; }
 
-std::mutex& guards_mutex() {
-  static auto* one = new std::mutex;  // windows may be freed by the program's static destructors
-  return *one;
-}
+std::mutex guards_mutex;
 
 std::atomic_flag program_action_busy = ATOMIC_FLAG_INIT;
 thread_local const char* pending_window = nullptr;
@@ -64,8 +60,7 @@ class ActionTurn {
     program_action_busy.clear(std::memory_order_release);
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  ActionTurn(const ActionTurn&) = delete;
-  ActionTurn& operator=(const ActionTurn&) = delete;
+  ActionTurn& operator=(ActionTurn&&) = delete;
 
  private:
   sigset_t before_;
@@ -198,9 +193,9 @@ FaultGuard::Entry* FaultGuard::claim() {
 
 FaultGuard::FaultGuard(const void* address, std::size_t length, const std::string& window, const std::string& path,
                        bool readonly) {
-  const std::lock_guard lock(guards_mutex());
+  const std::lock_guard lock(guards_mutex);
   if (length == 0) return;
-  entry_ = claim();
+  entry_.reset(claim());
   std::strncpy(entry_->window, window.c_str(), sizeof entry_->window - 1);
   std::strncpy(entry_->path, path.c_str(), sizeof entry_->path - 1);
   entry_->readonly.store(readonly);
@@ -212,18 +207,10 @@ FaultGuard::FaultGuard(const void* address, std::size_t length, const std::strin
   FaultHandler::install(SIGSEGV);
 }
 
-FaultGuard::FaultGuard(FaultGuard&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
-
-FaultGuard& FaultGuard::operator=(FaultGuard&& other) noexcept {
-  std::swap(entry_, other.entry_);
-  return *this;
-}
-
-FaultGuard::~FaultGuard() {
-  if (!entry_) return;
-  const std::lock_guard lock(guards_mutex());
-  if (entry_->readonly.load() && --readonly_guards == 0) FaultHandler::uninstall(SIGSEGV);
-  entry_->end.store(0);
+void FaultGuard::Release::operator()(Entry* entry) const {
+  const std::lock_guard lock(guards_mutex);
+  if (entry->readonly.load() && --readonly_guards == 0) FaultHandler::uninstall(SIGSEGV);
+  entry->end.store(0);
 }
 
 bool guarded_sigaction(int number, const struct sigaction* action, struct sigaction* old_action) {

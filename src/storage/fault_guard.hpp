@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 namespace sill::storage {
@@ -16,17 +17,15 @@ class FaultGuard {
   // that of SIGSEGV as long as there is a `readonly` guard.
   FaultGuard(const void* address, std::size_t length, const std::string& window, const std::string& path,
              bool readonly = false);
-  FaultGuard(FaultGuard&& other) noexcept;
-  FaultGuard& operator=(FaultGuard&& other) noexcept;
-  FaultGuard(const FaultGuard&) = delete;
-  FaultGuard& operator=(const FaultGuard&) = delete;
-  ~FaultGuard();
 
  private:
   struct Entry;
+  struct Release {
+    void operator()(Entry* entry) const;
+  };
   static Entry* claim();
   friend struct FaultHandler;
-  Entry* entry_ = nullptr;
+  std::unique_ptr<Entry, Release> entry_;
 };
 
 // What sigaction of SIGBUS or SIGSEGV means while the guard holds the real action: the program sees and sets its own

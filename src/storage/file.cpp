@@ -49,30 +49,30 @@ Status check_kind(const std::string& path, mode_t mode) {
   return refuse(path, std::string(kind_name(mode)) + "; a window needs a regular file or a block device");
 }
 
-int open_retrying(const std::string& path, int flags, mode_t perm = 0) {
+Descriptor open_retrying(const std::string& path, int flags, mode_t perm = 0) {
   int fd;
   do fd = ::open(path.c_str(), flags, perm);
   while (fd < 0 && errno == EINTR);
-  return fd;
+  return Descriptor(fd);
 }
 
 // Either the existing file, or a new one; `created` says which. Two ranks may do this at once: one of them creates.
-int open_or_create(const FileConfig& config, bool exists, bool* created) {
+Descriptor open_or_create(const FileConfig& config, bool exists, bool* created) {
   if (config.readonly) return open_retrying(config.path, read_flags);
   for (int attempt = 0; attempt < 3; ++attempt) {
     *created = false;
-    int fd = -1;
+    Descriptor fd;
     if (exists || attempt > 0) {
       fd = open_retrying(config.path, open_flags);
-      if (fd >= 0 || errno != ENOENT) return fd;
+      if (fd.get() >= 0 || errno != ENOENT) return fd;
     }
     const int delay_layout = config.striping_factor || config.striping_unit ? striping_open_flags(config.path) : 0;
     fd = open_retrying(config.path, open_flags | O_CREAT | O_EXCL | delay_layout, config.perm);
-    *created = fd >= 0;
-    if (fd >= 0 || errno != EEXIST) return fd;
+    *created = fd.get() >= 0;
+    if (fd.get() >= 0 || errno != EEXIST) return fd;
   }
   errno = ENOENT;  // a link that leads nowhere
-  return -1;
+  return Descriptor();
 }
 
 }  // namespace
@@ -83,44 +83,19 @@ std::string File::folder() const {
   return slash == 0 ? "/" : path_.substr(0, slash);
 }
 
-File::File(File&& other) noexcept { *this = std::move(other); }
-
-File& File::operator=(File&& other) noexcept {
-  if (this == &other) return *this;
-  close();
-  fd_ = std::exchange(other.fd_, -1);
-  path_ = std::move(other.path_);
-  identity_ = other.identity_;
-  device_ = other.device_;
-  is_device_ = other.is_device_;
-  is_anonymous_ = other.is_anonymous_;
-  is_readonly_ = other.is_readonly_;
-  created_ = other.created_;
-  striping_applied_ = other.striping_applied_;
-  size_at_open_ = other.size_at_open_;
-  return *this;
-}
-
-File::~File() { close(); }
-
-void File::close() {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-}
-
-Status File::adopt(int fd) {
-  fd_ = fd;
+Status File::adopt() {
   struct stat found;
-  if (::fstat(fd, &found) != 0) return errno_status(errno, path_);
+  if (::fstat(fd(), &found) != 0) return errno_status(errno, path_);
   if (Status kind = check_kind(path_, found.st_mode); !kind.ok()) return kind;
   is_device_ = S_ISBLK(found.st_mode);
   device_ = found.st_dev;
   identity_.inode = is_device_ ? 0 : found.st_ino;
-  const bool local = is_device_ || is_local_file_system(fd);
+  const bool local = is_device_ || is_local_file_system(fd());
   identity_.machine = local ? machine_identity() : 0;
   identity_.device = !local ? std::hash<std::string>{}(path_) : is_device_ ? found.st_rdev : found.st_dev;
   size_at_open_ = static_cast<std::uint64_t>(found.st_size);
-  if (is_device_ && ::ioctl(fd, BLKGETSIZE64, &size_at_open_) != 0) return errno_status(errno, path_);
-  if (const int flags = ::fcntl(fd, F_GETFL); flags < 0 || ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0)
+  if (is_device_ && ::ioctl(fd(), BLKGETSIZE64, &size_at_open_) != 0) return errno_status(errno, path_);
+  if (const int flags = ::fcntl(fd(), F_GETFL); flags < 0 || ::fcntl(fd(), F_SETFL, flags & ~O_NONBLOCK) != 0)
     return errno_status(errno, path_);
   return {};
 }
@@ -134,11 +109,12 @@ Result<File> File::open(const FileConfig& config) {
     return errno_status(errno, config.path);
   }
   File file;
-  const int fd = open_or_create(config, exists, &file.created_);
+  file.fd_ = open_or_create(config, exists, &file.created_);
+  const int fd = file.fd();
   if (fd < 0) return errno_status(errno, config.path);
   file.path_ = resolved(fd, config.path);
   file.is_readonly_ = config.readonly;
-  if (Status status = file.adopt(fd); !status.ok()) return status;
+  if (Status status = file.adopt(); !status.ok()) return status;
   // Where there are no locks, who locks bytes says so.
   if (config.one_process && keep_processes_off(fd) == EAGAIN)
     return Status(Cause::in_use, file.path_ + ": another job has it open");
@@ -154,22 +130,22 @@ Result<File> File::open(const FileConfig& config) {
 }
 
 Result<File> File::anonymous() {
-  const int fd = ::memfd_create("sill", MFD_CLOEXEC);
-  if (fd < 0) return errno_status(errno, "memory that other processes can map");
   File file;
-  file.path_ = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd);
+  file.fd_ = Descriptor(::memfd_create("sill", MFD_CLOEXEC));
+  if (file.fd() < 0) return errno_status(errno, "memory that other processes can map");
+  file.path_ = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file.fd());
   file.is_anonymous_ = true;
-  if (Status status = file.adopt(fd); !status.ok()) return status;
+  if (Status status = file.adopt(); !status.ok()) return status;
   return file;
 }
 
 Result<File> File::open_peer(const std::string& path, const StoreIdentity& identity, bool readonly) {
-  const int fd = open_retrying(path, readonly ? read_flags : open_flags);
-  if (fd < 0) return errno_status(errno, path);
   File file;
+  file.fd_ = open_retrying(path, readonly ? read_flags : open_flags);
+  if (file.fd() < 0) return errno_status(errno, path);
   file.path_ = path;
   file.is_readonly_ = readonly;
-  if (Status status = file.adopt(fd); !status.ok()) return status;
+  if (Status status = file.adopt(); !status.ok()) return status;
   if (file.identity_ != identity)
     return Status(Cause::no_such_file, path + ": is another file here than on the rank that allocated it");
   return file;
@@ -178,7 +154,7 @@ Result<File> File::open_peer(const std::string& path, const StoreIdentity& ident
 Result<std::uint64_t> File::size() const {
   struct stat found;
   if (is_device_) return size_at_open_;
-  if (::fstat(fd_, &found) != 0) return errno_status(errno, path_);
+  if (::fstat(fd(), &found) != 0) return errno_status(errno, path_);
   return static_cast<std::uint64_t>(found.st_size);
 }
 
@@ -194,7 +170,7 @@ Result<std::uint64_t> File::size_seen_now() {
 Result<std::size_t> File::read(std::uint64_t offset, void* to, std::size_t length) const {
   std::size_t done = 0;
   while (done < length) {
-    const ssize_t got = ::pread(fd_, static_cast<char*>(to) + done, length - done, static_cast<off_t>(offset + done));
+    const ssize_t got = ::pread(fd(), static_cast<char*>(to) + done, length - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_status(errno, path_ + ": reading");
     if (got == 0) break;
@@ -207,7 +183,7 @@ Status File::write(std::uint64_t offset, const void* from, std::size_t length, c
   std::size_t done = 0;
   while (done < length) {
     const ssize_t put =
-        ::pwrite(fd_, static_cast<const char*>(from) + done, length - done, static_cast<off_t>(offset + done));
+        ::pwrite(fd(), static_cast<const char*>(from) + done, length - done, static_cast<off_t>(offset + done));
     if (put < 0 && errno != EINTR) return errno_status(errno, path_ + ": " + doing);
     done += static_cast<std::size_t>(std::max<ssize_t>(put, 0));
   }
@@ -225,14 +201,14 @@ Status File::write_zeros(std::uint64_t offset, std::uint64_t end, const char* do
 
 Status File::flush(const char* doing) const {
   int result;
-  do result = ::fdatasync(fd_);
+  do result = ::fdatasync(fd());
   while (result != 0 && errno == EINTR);
   return result == 0 ? Status() : errno_status(errno, path_ + ": " + doing);
 }
 
 int File::allocate(int mode, std::uint64_t begin, std::uint64_t end) const {
   int error;
-  do error = ::fallocate(fd_, mode, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) == 0 ? 0 : errno;
+  do error = ::fallocate(fd(), mode, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) == 0 ? 0 : errno;
   while (error == EINTR);
   return error;
 }
@@ -240,7 +216,7 @@ int File::allocate(int mode, std::uint64_t begin, std::uint64_t end) const {
 Status File::check_there(std::uint64_t end, bool name_matters) const {
   struct stat open;
   if (is_device_ || is_anonymous_) return {};
-  if (::fstat(fd_, &open) != 0) return errno_status(errno, path_);
+  if (::fstat(fd(), &open) != 0) return errno_status(errno, path_);
   if (Status named = name_matters ? check_name(open.st_nlink) : Status(); !named.ok()) return named;
   if (static_cast<std::uint64_t>(open.st_size) >= end) return {};
   return {Cause::bad_file, path_ + ": was cut to " + std::to_string(open.st_size) +
@@ -274,11 +250,10 @@ Status File::clear(std::uint64_t offset, std::uint64_t length) const {
 Status File::sync_folder() const {
   if (is_device_ || is_anonymous_) return {};
   const std::string folder = this->folder();
-  const int fd = open_retrying(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0 && errno == EACCES) return {};  // a folder we may write to but not read: nothing more can be done
-  if (fd < 0) return errno_status(errno, folder);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
+  const Descriptor fd = open_retrying(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd.get() < 0 && errno == EACCES) return {};  // a folder we may write to but not read: nothing more can be done
+  if (fd.get() < 0) return errno_status(errno, folder);
+  const int error = ::fsync(fd.get()) == 0 ? 0 : errno;
   // EINVAL: a file system that has nothing to sync in a folder.
   return error == 0 || error == EINVAL ? Status() : errno_status(error, folder);
 }
@@ -286,16 +261,15 @@ Status File::sync_folder() const {
 Status File::check_unclaimed() const {
   if (!is_device_ || is_readonly_) return {};
   // A claim lasts as long as this look; others that look at the same time must not take it for somebody's.
-  const Turn turn(fd_, claim_turn);
-  const int fd = open_retrying(path_, open_flags | O_EXCL);
-  if (fd < 0 && errno == EBUSY) return {Cause::in_use, path_ + ": the device is mounted or claimed (RAID, LVM, swap)"};
-  if (fd < 0) return errno_status(errno, path_);
-  ::close(fd);
-  return {};
+  const Turn turn(fd(), claim_turn);
+  const Descriptor claim = open_retrying(path_, open_flags | O_EXCL);
+  if (claim.get() >= 0) return {};
+  if (errno == EBUSY) return {Cause::in_use, path_ + ": the device is mounted or claimed (RAID, LVM, swap)"};
+  return errno_status(errno, path_);
 }
 
 Status File::lock_whole() const {
-  const int error = set_lock(fd_, F_WRLCK, 0, 0);
+  const int error = set_lock(fd(), F_WRLCK, 0, 0);
   if (error == 0) return {};
   if (error == EAGAIN) return {Cause::in_use, path_ + ": another window lies on it"};
   return errno_status(error, path_ + ": no file locks here, another window may lie on it");
@@ -303,7 +277,7 @@ Status File::lock_whole() const {
 
 void File::unlock() const {
   if (is_anonymous_) return;
-  if (set_lock(fd_, F_UNLCK, 0, 0) != 0) log(LogLevel::debug, path_ + ": unlocking failed");
+  if (set_lock(fd(), F_UNLCK, 0, 0) != 0) log(LogLevel::debug, path_ + ": unlocking failed");
 }
 
 Status File::remove() const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/descriptor.hpp"
 #include "base/status.hpp"
 
 namespace sill::storage {
@@ -47,16 +48,10 @@ class File {
   static Result<File> open_peer(const std::string& path, const StoreIdentity& identity, bool readonly = false);
   Result<File> opened_again() const { return open_peer(path_, identity_, is_readonly_); }
 
-  File(File&& other) noexcept;
-  File& operator=(File&& other) noexcept;
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File();
-
   // -1 once it is closed.
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   // Closes the descriptor, and so gives locks back. What is mapped stays so, and open_peer() opens the same anew.
-  void close();
+  void close() { fd_.close(); }
   const std::string& path() const { return path_; }
   // The folder that the file is in.
   std::string folder() const;
@@ -107,10 +102,10 @@ class File {
 
  private:
   File() = default;
-  Status adopt(int fd);
+  Status adopt();
   Status check_name(nlink_t links) const;
 
-  int fd_ = -1;
+  Descriptor fd_;
   std::string path_;  // absolute, without links
   StoreIdentity identity_;
   dev_t device_ = 0;

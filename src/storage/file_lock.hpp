@@ -28,8 +28,7 @@ class Turn {
  public:
   Turn(int fd, off_t byte);
   ~Turn();
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  Turn& operator=(Turn&&) = delete;
 
  private:
   int fd_;

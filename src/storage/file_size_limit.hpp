@@ -25,8 +25,7 @@ class NoFileSizeSignal {
     while (!others_ && ::sigtimedwait(&signal_, nullptr, &at_once) < 0 && errno == EINTR) continue;
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
-  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
+  NoFileSizeSignal& operator=(NoFileSizeSignal&&) = delete;
 
  private:
   sigset_t signal_;

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <fstream>
 #include <string>
-#include <utility>
 
 namespace sill::storage {
 namespace {
@@ -65,18 +64,7 @@ Status check_address_space(std::size_t length) {
   return {};
 }
 
-Region::Region(Region&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), length_(std::exchange(other.length_, 0)) {}
-
-Region& Region::operator=(Region&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(length_, other.length_);
-  return *this;
-}
-
-Region::~Region() {
-  if (data_) ::munmap(data_, length_);
-}
+void Region::Unmap::operator()(std::byte* data) const { ::munmap(data, length); }
 
 std::byte* mapping_end(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);

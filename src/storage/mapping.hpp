@@ -2,6 +2,7 @@
 // Mapping: a file seen at an address. The only caller of mmap, msync and madvise.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "base/hints.hpp"
 #include "base/status.hpp"
@@ -35,17 +36,15 @@ class Region {
   static Result<Region> reserve(std::size_t length, std::size_t align = 1);
   // Lies at `begin`, so that nothing else does. An error if something is there already. Both are multiples of a page.
   static Result<Region> occupy(std::byte* begin, std::size_t length);
-  Region(Region&& other) noexcept;
-  Region& operator=(Region&& other) noexcept;
-  Region(const Region&) = delete;
-  Region& operator=(const Region&) = delete;
-  ~Region();
-  std::byte* data() const { return data_; }
+  std::byte* data() const { return data_.get(); }
 
  private:
-  Region(std::byte* data, std::size_t length) : data_(data), length_(length) {}
-  std::byte* data_ = nullptr;
-  std::size_t length_ = 0;
+  struct Unmap {
+    std::size_t length = 0;
+    void operator()(std::byte* data) const;
+  };
+  Region(std::byte* data, std::size_t length) : data_(data, Unmap{length}) {}
+  std::unique_ptr<std::byte, Unmap> data_;
 };
 
 // Where the mapping that `address` lies in ends; nullptr if the kernel doesn't tell.

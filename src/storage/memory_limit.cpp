@@ -4,7 +4,6 @@
 #include <charconv>
 #include <fstream>
 #include <limits>
-#include <optional>
 #include <sstream>
 #include <string_view>
 #include <vector>

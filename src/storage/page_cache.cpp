@@ -1,6 +1,5 @@
 #include "storage/page_cache.hpp"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "storage/mapping.hpp"

@@ -10,19 +10,26 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <mutex>
-#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/config.hpp"
+#include "base/descriptor.hpp"
 #include "base/log.hpp"
 #include "storage/file_lock.hpp"
 #include "storage/mapping.hpp"
 
 namespace sill::storage {
+
+struct Promised {
+  std::uint64_t bytes;
+  std::uint64_t untouched;             // when it was last looked
+  const std::byte* address = nullptr;  // nullptr: not known yet
+};
+
 namespace {
 
 constexpr const char* folder = "/dev/shm";  // of shm_open
@@ -101,10 +108,8 @@ class Record {
     for (std::filesystem::directory_iterator at(folder, error); !error && at != end; at.increment(error)) {
       const std::string name = at->path().filename();
       if (!name.starts_with(beginning)) continue;
-      const int fd = ::shm_open(("/" + name).c_str(), O_RDWR | O_CLOEXEC, 0);
-      if (fd < 0) continue;
-      if (set_lock(fd, F_WRLCK, 0, 0) == 0) ::shm_unlink(("/" + name).c_str());
-      ::close(fd);
+      const Descriptor fd(::shm_open(("/" + name).c_str(), O_RDWR | O_CLOEXEC, 0));
+      if (fd.get() >= 0 && set_lock(fd.get(), F_WRLCK, 0, 0) == 0) ::shm_unlink(("/" + name).c_str());
     }
   }
 
@@ -132,27 +137,14 @@ class Record {
   int slot_ = -1;
 };
 
-struct Promised {
-  std::uint64_t bytes;
-  std::uint64_t untouched;             // when it was last looked
-  const std::byte* address = nullptr;  // nullptr: not known yet
-};
-
-std::mutex& promises_mutex() {
-  static auto* one = new std::mutex;
-  return *one;
-}
-std::map<std::uint64_t, Promised>& promises() {
-  static auto* all = new std::map<std::uint64_t, Promised>;
+std::mutex promises_mutex;
+std::set<Promised*>& promises() {
+  static auto* all = new std::set<Promised*>;
   return *all;
 }
-std::uint64_t next_number = 1;  // with the mutex held
 
 // Threads of one process share the descriptor of the turn's lock.
-std::mutex& turn_mutex() {
-  static auto* one = new std::mutex;
-  return *one;
-}
+std::mutex turn_mutex;
 
 // Bytes of whole pages of [address, address + length) that are in memory.
 std::uint64_t touched(const std::byte* address, std::uint64_t length) {
@@ -175,16 +167,16 @@ std::uint64_t touched(const std::byte* address, std::uint64_t length) {
 // Of this process, also written to the record. With the mutex held.
 std::uint64_t count_own() {
   std::uint64_t sum = 0;
-  for (const auto& [number, promised] : promises()) sum += promised.untouched;
+  for (const Promised* promised : promises()) sum += promised->untouched;
   Record::of_process().write(sum);
   return sum;
 }
 
 // The same as it is now.
 std::uint64_t look_at_own() {
-  const std::lock_guard lock(promises_mutex());
-  for (auto& [number, promised] : promises())
-    if (promised.address) promised.untouched = promised.bytes - touched(promised.address, promised.bytes);
+  const std::lock_guard lock(promises_mutex);
+  for (Promised* promised : promises())
+    if (promised->address) promised->untouched = promised->bytes - touched(promised->address, promised->bytes);
   return count_own();
 }
 
@@ -192,30 +184,23 @@ std::uint64_t look_at_own() {
 
 Promise::Promise(std::uint64_t bytes) {
   if (bytes == 0) return;
-  const std::lock_guard lock(promises_mutex());
-  number_ = next_number++;
-  promises().emplace(number_, Promised{bytes, bytes});
+  const std::lock_guard lock(promises_mutex);
+  promised_.reset(new Promised{bytes, bytes});
+  promises().insert(promised_.get());
   count_own();
 }
 
-Promise::Promise(Promise&& other) noexcept : number_(std::exchange(other.number_, 0)) {}
-
-Promise& Promise::operator=(Promise&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-Promise::~Promise() {
-  if (number_ == 0) return;
-  const std::lock_guard lock(promises_mutex());
-  promises().erase(number_);
+void Promise::TakeBack::operator()(Promised* promised) const {
+  const std::lock_guard lock(promises_mutex);
+  promises().erase(promised);
+  delete promised;
   count_own();
 }
 
 void Promise::lies_at(const std::byte* address) {
-  if (number_ == 0) return;
-  const std::lock_guard lock(promises_mutex());
-  promises().at(number_).address = address;
+  if (!promised_) return;
+  const std::lock_guard lock(promises_mutex);
+  promised_->address = address;
 }
 
 void note_touched() { look_at_own(); }
@@ -223,14 +208,14 @@ void note_touched() { look_at_own(); }
 std::uint64_t promised_memory() { return look_at_own() + Record::of_process().others(); }
 
 PromiseTurn::PromiseTurn() {
-  turn_mutex().lock();
+  turn_mutex.lock();
   const Record& record = Record::of_process();
   held_ = record.is_open() && set_lock(record.fd(), F_WRLCK, turn_byte, 1, F_OFD_SETLKW) == 0;
 }
 
 PromiseTurn::~PromiseTurn() {
   if (held_) set_lock(Record::of_process().fd(), F_UNLCK, turn_byte, 1);
-  turn_mutex().unlock();
+  turn_mutex.unlock();
 }
 
 }  // namespace sill::storage

@@ -3,25 +3,26 @@
 // available, so that each new window with storage_alloc_factor=auto would be given it once more.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace sill::storage {
+
+struct Promised;
 
 // Counts bytes of memory as promised while it lives, for all processes of this user's job on this node. Thread-safe.
 class Promise {
  public:
   Promise() = default;
   explicit Promise(std::uint64_t bytes);
-  Promise(Promise&& other) noexcept;
-  Promise& operator=(Promise&& other) noexcept;
-  Promise(const Promise&) = delete;
-  Promise& operator=(const Promise&) = delete;
-  ~Promise();
   // Where the bytes lie: from now on those that have been touched don't count. They must be mapped as long as the
   // promise lives.
   void lies_at(const std::byte* address);
 
  private:
-  std::uint64_t number_ = 0;  // 0: none
+  struct TakeBack {
+    void operator()(Promised* promised) const;
+  };
+  std::unique_ptr<Promised, TakeBack> promised_;
 };
 
 // Tells the node's others what of this process's promises is untouched now.
@@ -36,8 +37,7 @@ class PromiseTurn {
  public:
   PromiseTurn();
   ~PromiseTurn();
-  PromiseTurn(const PromiseTurn&) = delete;
-  PromiseTurn& operator=(const PromiseTurn&) = delete;
+  PromiseTurn& operator=(PromiseTurn&&) = delete;
 
  private:
   bool held_;

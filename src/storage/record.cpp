@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "storage/file_size_limit.hpp"
 
 namespace sill::storage {
@@ -38,29 +39,26 @@ timespec this_moment() {
 }
 
 std::string checksum(std::string_view text) {
-  std::array<char, digits + 1> number{};
-  std::snprintf(number.data(), number.size(), "%08lx",
-                ::crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
-  return number.data();
+  return hex(::crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()), digits);
 }
 
 // The record that is there, open, for nothing else may be written to, touched or removed: its name may have been a
-// user's choice for a file. A negative number, and errno, if there is none: EEXIST for something else in its place.
-int open_ours(const std::string& path) {
+// user's choice for a file. None, and errno, if there is none: EEXIST for something else in its place.
+Descriptor open_ours(const std::string& path) {
   constexpr std::string_view start = "{\"sill\":";  // of any format
-  const int fd = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (fd < 0) {
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (fd.get() < 0) {
     if (errno == ELOOP || errno == EISDIR || errno == ENXIO) errno = EEXIST;
-    return -1;
+    return fd;
   }
   std::array<char, start.size()> found{};
   struct stat kind;
-  const bool regular = ::fstat(fd, &kind) == 0 && S_ISREG(kind.st_mode);
-  const ssize_t count = regular ? ::pread(fd, found.data(), found.size(), 0) : -1;
+  const bool regular = ::fstat(fd.get(), &kind) == 0 && S_ISREG(kind.st_mode);
+  const ssize_t count = regular ? ::pread(fd.get(), found.data(), found.size(), 0) : -1;
   if (count == 0 || (count > 0 && std::string_view(found.data(), static_cast<std::size_t>(count)) == start)) return fd;
-  ::close(fd);
+  fd.close();
   errno = EEXIST;
-  return -1;
+  return fd;
 }
 
 // All of an open record; errno tells why not.
@@ -100,9 +98,7 @@ void set_time(int fd, const std::string& path, const timespec& time) {
 std::optional<std::string> temporary_name(const std::string& path) {
   std::uint32_t random = 0;
   if (::getrandom(&random, sizeof random, 0) != sizeof random) return std::nullopt;
-  std::array<char, 9> number{};
-  std::snprintf(number.data(), number.size(), "%08x", random);
-  return path + ".new." + number.data();
+  return path + ".new." + hex(random, 8);
 }
 
 // What format 1 said of the window stood beside the sections.
@@ -154,14 +150,12 @@ Result<Record> Record::parse(std::string_view text) {
 
 Result<std::optional<Record>> Record::read(const std::string& path) {
   const std::string name = record_path(path);
-  const int fd = open_ours(name);
-  if (fd < 0 && errno == ENOENT) return std::optional<Record>();
-  if (fd < 0) return errno == EEXIST ? not_ours(name) : errno_status(errno, name);
+  const Descriptor fd = open_ours(name);
+  if (fd.get() < 0 && errno == ENOENT) return std::optional<Record>();
+  if (fd.get() < 0) return errno == EEXIST ? not_ours(name) : errno_status(errno, name);
   struct stat found {};
-  const auto text = ::fstat(fd, &found) == 0 ? read_all(fd) : std::nullopt;
-  const int error = errno;
-  ::close(fd);
-  if (!text) return errno_status(error, name);
+  const auto text = ::fstat(fd.get(), &found) == 0 ? read_all(fd.get()) : std::nullopt;
+  if (!text) return errno_status(errno, name);
   auto record = parse(*text);
   if (!record.ok()) return Status(record.status().cause(), name + ": " + record.status().message());
   record.value().perm_ = found.st_mode & 0777;
@@ -218,9 +212,7 @@ Status Record::write(const File& file, bool durable) const {
   if (file.is_device() && durable) return {Cause::unsupported, file.path() + ": a device has no record beside it"};
   if (!has_record(file)) return {};
   const std::string path = record_path(file.path());
-  const int old = open_ours(path);
-  if (old < 0 && errno != ENOENT) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
-  if (old >= 0) ::close(old);
+  if (open_ours(path).get() < 0 && errno != ENOENT) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
   const auto temporary = temporary_name(path);
   const int fd = temporary ? ::open(temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, perm_) : -1;
   if (fd < 0) return errno_status(errno, path);
@@ -244,20 +236,18 @@ Status change_record(const File& file, const std::function<Status(Record&)>& cha
 
 void note_sync(const File& file) {
   if (!has_record(file)) return;
-  const int fd = open_ours(record_path(file.path()));
-  const bool touched = fd >= 0 && ::futimens(fd, nullptr) == 0;
+  const Descriptor fd = open_ours(record_path(file.path()));
+  const bool touched = fd.get() >= 0 && ::futimens(fd.get(), nullptr) == 0;
   if (!touched && errno != ENOENT)
     log(LogLevel::debug, record_path(file.path()) + ": the time of the sync could not be noted");
-  if (fd >= 0) ::close(fd);
 }
 
 void remove_record(const File& file) {
   if (!has_record(file)) return;
   const std::string path = record_path(file.path());
-  const int fd = open_ours(path);
-  if (fd >= 0) ::close(fd);
-  if (fd < 0 && errno == EEXIST) return log(LogLevel::warn, not_ours(path).message());
-  if (fd < 0 && errno == ENOENT) return;
+  const bool there = open_ours(path).get() >= 0;
+  if (!there && errno == EEXIST) return log(LogLevel::warn, not_ours(path).message());
+  if (!there && errno == ENOENT) return;
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) log(LogLevel::warn, path + ": could not be deleted");
 }
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -317,12 +318,8 @@ std::vector<Watched::Piece> pieces_of(const Watched& watched) {
   return pieces;
 }
 
-struct Wanted {
-  bool learn;
-  bool behind;
-};
-
-Wanted what_for(std::size_t length, const WatchOptions& options) {
+// Whether to learn, and whether to write behind.
+std::pair<bool, bool> what_for(std::size_t length, const WatchOptions& options) {
   if (length == 0 || !(options.learn || options.write_behind)) return {false, false};
   const bool fits = fits_in_memory(options.node_bytes);
   return {options.learn && !fits, options.write_behind && length >= long_mapping && (options.write_mostly || !fits)};

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -80,10 +79,8 @@ std::optional<Uuid> uuid_by_ioctl(int fd, const std::string& type) {
 std::string show(const Uuid& uuid) {
   std::string text;
   for (std::size_t i = 0; i < uuid.size(); ++i) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", uuid[i]);
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits.data();
+    text += hex(uuid[i], 2);
   }
   return text;
 }
@@ -115,9 +112,7 @@ std::string file_system_id(int fd, const Mount& mount, const struct statfs& spac
   // ext2 to ext4 make theirs from the UUID; others from the device's number, which may change.
   if (std::uint64_t id = 0; mount.type.starts_with("ext")) {
     std::memcpy(&id, &space.f_fsid, sizeof id);
-    std::array<char, 17> digits{};
-    std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(id));
-    if (id != 0) return "fsid:" + mount.type + ":" + digits.data();
+    if (id != 0) return "fsid:" + mount.type + ":" + hex(id, 16);
   }
   return boot_and_number(makedev(mount.major, mount.minor));
 }

@@ -71,22 +71,12 @@ Result<std::optional<Directory>> Directory::open(const std::string& path) {
   return std::optional<Directory>(std::move(directory));
 }
 
-Directory::Directory(Directory&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      path_(std::move(other.path_)),
-      mount_(std::move(other.mount_)),
-      identity_(other.identity_) {}
-
-Directory::~Directory() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Status Directory::identify() {
   struct statx found;
   // What the look-up of the name has just brought is new enough; a server need not be asked again.
-  if (::statx(fd_, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &found) != 0)
+  if (::statx(fd(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &found) != 0)
     return errno_status(errno, path_);
-  if (auto mount = mount_of(fd_, path_); mount.ok()) mount_ = std::move(mount).value();
+  if (auto mount = mount_of(fd(), path_); mount.ok()) mount_ = std::move(mount).value();
   const bool told = mount_.has_value() && machine_identity() != 0;
 
   identity_.presence = Presence::present;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/descriptor.hpp"
 #include "base/file_systems.hpp"
 #include "base/mounts.hpp"
 #include "base/status.hpp"
@@ -33,11 +34,8 @@ class Directory {
  public:
   // nullopt where this process sees none: the name is missing, is none of a directory, or may not be reached.
   static Result<std::optional<Directory>> open(const std::string& path);
-  Directory(Directory&& other) noexcept;
-  Directory& operator=(Directory&&) = delete;
-  ~Directory();
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
   const Identity& identity() const { return identity_; }
   const std::optional<Mount>& mount() const { return mount_; }  // nullopt where the system doesn't tell
@@ -46,7 +44,7 @@ class Directory {
   Directory(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   Status identify();
 
-  int fd_;
+  Descriptor fd_;
   std::string path_;
   std::optional<Mount> mount_;
   Identity identity_;

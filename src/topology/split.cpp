@@ -120,7 +120,7 @@ class Worker {
     if (!all.ok()) return all.status();
     if (team_.rank == root) {
       director.emplace(all.value());
-      if (status_.ok()) status_ = director->status();
+      status_.note(director->status());
     }
     for (;;) {
       const auto orders =
@@ -139,12 +139,12 @@ class Worker {
   Result<std::vector<Told>> obey(const Order& order) {
     const bool has_task = order.task != Task::none;
     // Who has made a token has no task in later rounds, so it stays until the end.
-    if (has_task) note(traces_.emplace(*directory_, order.id, operations_).prepare(order.task, team_.rank));
+    if (has_task) status_.note(traces_.emplace(*directory_, order.id, operations_).prepare(order.task, team_.rank));
     if (Status status = team_.meet(); !status.ok()) return status;
     Told told{{}, 0};
     if (has_task && status_.ok()) {
       const auto answer = traces_->finish(order.task, team_.rank);
-      note(answer.status());
+      status_.note(answer.status());
       if (answer.ok()) told.answer = answer.value();
     }
     told.failed = !status_.ok();
@@ -155,10 +155,6 @@ class Worker {
     traces_.reset();
     if (order.next == Order::Next::done) return Division{order.place, order.store_count, operations_};
     return team_.agree(status_);
-  }
-
-  void note(const Status& status) {
-    if (status_.ok()) status_ = status;
   }
 
   const mpi::Team& team_;

@@ -1,7 +1,6 @@
 #include "topology/split_request.hpp"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include "base/config.hpp"
@@ -103,11 +102,7 @@ SplitRequest read_split_request(int split_type, MPI_Info info) {
 Result<std::optional<std::string>> directory_of(const SplitRequest& request, int rank) {
   if (!request.status.ok()) return request.status;
   if (request.wish != wish_directory) return std::optional<std::string>();
-  NameFields fields;
-  fields.rank = mpi::world_rank(rank);
-  fields.host = host_name();
-  fields.job = job_name();
-  auto path = expand_directory(request.hints.directory, fields);
+  auto path = expand_directory(request.hints.directory, {mpi::world_rank(rank), host_name(), "", job_name()});
   if (!path.ok()) return Status(path.status().cause(), "nbhd_common_dirname: " + path.status().message());
   return std::optional<std::string>(std::move(path).value());
 }

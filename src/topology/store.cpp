@@ -14,6 +14,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/file_systems.hpp"
 #include "base/mounts.hpp"
 #include "topology/file_system_id.hpp"
@@ -22,20 +23,6 @@ namespace sill::topology {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // Without permission to read, a path can still be named: all but the ioctls work. Opening a device may start something.
 int open_to_look(const std::string& path) {

@@ -6,12 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -19,6 +15,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 
 namespace sill::topology {
 namespace {
@@ -30,18 +27,11 @@ constexpr std::time_t old_seconds = 3600;
 // In a directory of more entries than this, old traces are not searched for: that would cost more than they do.
 constexpr int most_entries = 10000;
 
-std::string name_of(const SplitId& id) {
-  std::array<char, prefix.size() + id_digits + 1> text{};
-  std::snprintf(text.data(), text.size(), "%s%016llx%016llx", prefix.data(), static_cast<unsigned long long>(id[0]),
-                static_cast<unsigned long long>(id[1]));
-  return text.data();
-}
+std::string name_of(const SplitId& id) { return std::string(prefix) + hex(id[0], 16) + hex(id[1], 16); }
 
 std::optional<int> rank_in(std::string_view text) {
   int rank = -1;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, rank);
-  return error == std::errc() && stop == end && rank >= 0 ? std::optional(rank) : std::nullopt;
+  return read_number(text, rank) && rank >= 0 ? std::optional(rank) : std::nullopt;
 }
 
 // A failed attempt as an outcome; nullopt where it is a fault of the system.

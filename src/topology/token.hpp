@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <ctime>
-#include <optional>
 #include <string>
 
 #include "base/status.hpp"
@@ -30,8 +29,7 @@ class Traces {
   // Operations are added to `operations`.
   Traces(const Directory& directory, SplitId id, Operations& operations);
   ~Traces();
-  Traces(const Traces&) = delete;
-  Traces& operator=(const Traces&) = delete;
+  Traces& operator=(Traces&&) = delete;
 
   // The part of a task that comes before all ranks have met: makes this rank's traces.
   Status prepare(Task task, int rank);

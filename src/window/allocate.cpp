@@ -1,7 +1,6 @@
 #include "window/allocate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <climits>
 #include <cstring>
@@ -22,7 +21,6 @@
 #include "storage/promises.hpp"
 #include "window/automatic.hpp"
 #include "window/stores.hpp"
-#include "window/window.hpp"
 
 namespace sill::window {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/filename.hpp"
-
 namespace sill::window {
 
 void put_description(storage::Record& record, const NameFields& fields, bool unlink, int leader,

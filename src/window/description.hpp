@@ -1,7 +1,6 @@
 #pragma once
 // The section `window` of a store's record: which window lies there, of which job and ranks. For people and tools.
 #include <span>
-#include <string>
 
 #include "base/filename.hpp"
 #include "base/hints.hpp"

@@ -12,7 +12,6 @@
 #include "base/child.hpp"
 #include "base/config.hpp"
 #include "base/filename.hpp"
-#include "base/log.hpp"
 #include "mpi/comm.hpp"
 #include "storage/mapping.hpp"
 #include "storage/memory_limit.hpp"
@@ -137,10 +136,7 @@ Status free_memory(void* base, bool* known) {
 Status finish_memories() {
   const std::lock_guard lock(memories_mutex);
   Status first;
-  for (const auto& [base, memory] : memories()) {
-    const Status status = finish(*memory);
-    if (first.ok()) first = status;
-  }
+  for (const auto& [base, memory] : memories()) first.note(finish(*memory));
   return first;
 }
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/hints.hpp"
-#include "base/log.hpp"
 #include "mpi/below.hpp"
 #include "mpi/errors.hpp"
 
@@ -51,8 +50,7 @@ class OwnInfo {
     if (noncontiguous) below().Info_set(info_, "alloc_shared_noncontig", "true");
   }
   ~OwnInfo() { below().Info_free(&info_); }
-  OwnInfo(const OwnInfo&) = delete;
-  OwnInfo& operator=(const OwnInfo&) = delete;
+  OwnInfo& operator=(OwnInfo&&) = delete;
   MPI_Info get() const { return info_; }
 
  private:

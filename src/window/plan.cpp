@@ -5,10 +5,6 @@
 #include <map>
 #include <string>
 #include <tuple>
-#include <utility>
-
-#include "base/filename.hpp"
-#include "storage/mapping.hpp"
 
 namespace sill::window {
 namespace {

@@ -22,10 +22,10 @@ Status StoredSegment::sync(const std::byte* begin, const std::byte* end, SyncCou
   }
   // Bytes whose file can't be found afterwards are better than none.
   const Status name = sync_name();
-  const Status there = own_ ? file_->check_there(extent_.offset + extent_.length, name_matters_) : Status();
-  for (const Status& status : {written.status(), there, name})
-    if (!status.ok()) return status;
-  return {};
+  Status first = written.status();
+  if (own_) first.note(file_->check_there(extent_.offset + extent_.length, name_matters_));
+  first.note(name);
+  return first;
 }
 
 Status StoredSegment::sync_name() {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/filename.hpp"
 #include "base/log.hpp"
 #include "topology/split.hpp"
 #include "window/description.hpp"

@@ -1,7 +1,6 @@
 #include "window/window.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 
 #include "base/log.hpp"
@@ -44,7 +43,7 @@ std::vector<void (*)()>& rerouting_calls() {
 
 void change_rerouted(const Window& window, int by) {
   if (!window.rerouted() && !window.readonly()) return;
-  const std::lock_guard lock(rerouting_mutex());
+  const std::lock_guard lock(rerouting_mutex);
   if (window.rerouted()) rerouted_windows += by;
   if (window.readonly()) readonly_windows += by;
   for (const auto call : rerouting_calls()) call();
@@ -54,13 +53,9 @@ void change_rerouted(const Window& window, int by) {
 
 std::atomic<std::uint64_t> generation{1};
 constinit thread_local Remembered remembered{};
+std::mutex rerouting_mutex;
 
 bool any_rerouted(bool writes) { return rerouted_windows.load() != 0 || (writes && readonly_windows.load() != 0); }
-
-std::mutex& rerouting_mutex() {
-  static std::mutex one;
-  return one;
-}
 
 void when_rerouting_changes(void (*call)()) { rerouting_calls().push_back(call); }
 
@@ -153,8 +148,7 @@ Status Window::put_back(Storing storing) {
   Status first;
   bool own = true;
   for (const auto& segment : storing.segments) {
-    const Status status = segment->attach(allocation_.hints, own, name());
-    if (first.ok()) first = status;
+    first.note(segment->attach(allocation_.hints, own, name()));
     add(segment, std::exchange(own, false));
   }
   watch();
@@ -200,7 +194,7 @@ Status Window::sync_ranges(const std::vector<Range>& ranges) {
   for (const Range& range : ranges) {
     // Neighbours who sync at the same time would count the same dirty bytes.
     const Status status = range.segment->sync(range.begin, range.end, range.own ? &counts_ : nullptr);
-    if (first.ok()) first = status;
+    first.note(status);
     if (status.ok() && range.own) storage::note_sync(range.segment->file());
   }
   counts_.nanoseconds += static_cast<std::uint64_t>(
@@ -309,10 +303,7 @@ Status Window::close() {
   // A rank that is alone may have its memory from the library's heap, which must get back plain memory.
   for (const Range& range : ranges()) range.segment->engine().unwatch();
   StoredSegment* own = own_segment();
-  if (own && comm()->alone_on_node()) {
-    const Status detached = own->engine().detach();
-    if (status.ok()) status = detached;
-  }
+  if (own && comm()->alone_on_node()) status.note(own->engine().detach());
   status = comm()->agree(status);
   if (!status.ok() || !end.value().has_front) return status;
   return comm()->agree(last_step(end.value()));

@@ -66,7 +66,6 @@ class Window {
   const mpi::OwnComm* comm() const { return allocation_.comm.get(); }
   const MpiWindow& mpi_window() const { return allocation_.mpi_window; }
   WindowHints& hints() { return allocation_.hints; }
-  SyncCounts& counts() { return counts_; }
   // For windows with direct access, or whose targets must be flushed one by one; nullptr for others.
   Access* access() { return access_.get(); }
 
@@ -81,6 +80,12 @@ class Window {
 
   // The base of a rank's segment in this process; nullptr where it can't be seen.
   std::byte* base(int target) const { return allocation_.mpi_window.bases[target]; }
+  // The same where all of the segment is seen: on memory of our own, of a neighbour's only what lies on storage is.
+  std::byte* whole_base(int target) const {
+    const Placement& placement = placements()[target];
+    const bool whole = target == rank() || mpi_window().regions.empty() || placement.storage_length == placement.size;
+    return whole ? base(target) : nullptr;
+  }
   // The displacement that the MPI window needs to reach the same byte.
   MPI_Aint translate(int target, MPI_Aint disp) const {
     if (target < 0 || target >= static_cast<int>(ways_.size())) return disp;
@@ -198,6 +203,6 @@ bool any_rerouted(bool writes);
 // Calls back whenever that may have changed. For the RMA entry points, at their start.
 void when_rerouting_changes(void (*call)());
 // Held while that changes, and by those who act on what any_rerouted() says.
-std::mutex& rerouting_mutex();
+extern std::mutex rerouting_mutex;
 
 }  // namespace sill::window

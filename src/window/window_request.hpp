@@ -26,8 +26,7 @@ class HintOverride {
   HintOverride();
   HintOverride(WindowHints hints, std::shared_ptr<Front> front);
   ~HintOverride();
-  HintOverride(const HintOverride&) = delete;
-  HintOverride& operator=(const HintOverride&) = delete;
+  HintOverride& operator=(HintOverride&&) = delete;
   // That of this thread; nullptr if there is none.
   static HintOverride* now();
 
