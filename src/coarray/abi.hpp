@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <cstddef>
-#include <cstdint>
 
 namespace sill::coarray {
 

@@ -70,16 +70,15 @@ Status forget_all(Coarray* coarray) {
 }
 
 }  // namespace
-}  // namespace sill::coarray
 
-SILL_CAF_EXPORT bool sill_coarrays_restored(void) { return sill::coarray::restored(); }
+SILL_CAF_EXPORT bool sill_coarrays_restored(void) { return restored(); }
 
 SILL_CAF_EXPORT void sill_coarray_persist(const CFI_cdesc_t* coarray, const CFI_cdesc_t* path, int* stat) {
-  using namespace sill::coarray;
-  give(persist_all(holder_of(coarray->base_addr), text_of(path)), {stat, nullptr, 0});
+  give(persist_all(holder_of(coarray->base_addr), text_of(path)), {stat});
 }
 
 SILL_CAF_EXPORT void sill_coarray_volatile(const CFI_cdesc_t* coarray, int* stat) {
-  using namespace sill::coarray;
-  give(forget_all(holder_of(coarray->base_addr)), {stat, nullptr, 0});
+  give(forget_all(holder_of(coarray->base_addr)), {stat});
 }
+
+}  // namespace sill::coarray

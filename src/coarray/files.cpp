@@ -31,10 +31,8 @@ std::string in_file_name(std::string name) {
 // PCAF_PATH, as it is on this node.
 fs::path folder_of(const Options& options) {
   std::error_code error;
-  NameFields fields;
-  fields.host = host_name();
-  fields.job = job_name();
-  const auto path = expand_filename(options.path, fields);  // checked when the options were read
+  const auto path =
+      expand_filename(options.path, {0, host_name(), "", job_name()});  // checked when the options were read
   return options.path.empty() || !path.ok() ? fs::current_path(error) : fs::absolute(path.value(), error);
 }
 

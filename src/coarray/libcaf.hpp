@@ -22,8 +22,7 @@ class LibcafTurn {
  public:
   LibcafTurn() { ++depth_; }
   ~LibcafTurn() { --depth_; }
-  LibcafTurn(const LibcafTurn&) = delete;
-  LibcafTurn& operator=(const LibcafTurn&) = delete;
+  LibcafTurn& operator=(LibcafTurn&&) = delete;
   static bool now() { return depth_ != 0; }
 
  private:

@@ -174,30 +174,28 @@ bool restored() {
          std::ranges::all_of(list, [](const Coarray* coarray) { return !coarray->kept || coarray->restored; });
 }
 
-}  // namespace sill::coarray
-
 SILL_CAF_EXPORT void _gfortran_caf_init(int* argc, char*** argv) {
-  using namespace sill::coarray;
   if (LibcafTurn::now()) return libcaf().next_init(argc, argv);
   initialize(argc, argv);
   settle();
 }
 
 SILL_CAF_EXPORT void _gfortran_caf_finalize(void) {
-  using namespace sill::coarray;
   const LibcafTurn inside;
   finish();
   libcaf().next_finalize();
 }
 
 SILL_CAF_EXPORT void _gfortran_caf_stop_numeric(int code, bool quiet) {
-  sill::coarray::stop();
-  const sill::coarray::LibcafTurn inside;
-  sill::coarray::libcaf().next_stop_numeric(code, quiet);
+  stop();
+  const LibcafTurn inside;
+  libcaf().next_stop_numeric(code, quiet);
 }
 
 SILL_CAF_EXPORT void _gfortran_caf_stop_str(const char* text, std::size_t length, bool quiet) {
-  sill::coarray::stop();
-  const sill::coarray::LibcafTurn inside;
-  sill::coarray::libcaf().next_stop_str(text, length, quiet);
+  stop();
+  const LibcafTurn inside;
+  libcaf().next_stop_str(text, length, quiet);
 }
+
+}  // namespace sill::coarray

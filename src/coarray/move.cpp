@@ -36,16 +36,12 @@ inline std::byte* direct_scalar(Token token, std::size_t offset, int image, cons
 
 inline void copy_scalar(void* to, const void* from, std::size_t length) {
   // Of a fixed length, a copy is one store, which nobody sees half done.
-  switch (length) {
-    case 4:
-      std::memcpy(to, from, 4);
-      return;
-    case 8:
-      std::memcpy(to, from, 8);
-      return;
-    default:
-      std::memmove(to, from, length);
-  }
+  if (length == 4)
+    std::memcpy(to, from, 4);
+  else if (length == 8)
+    std::memcpy(to, from, 8);
+  else
+    std::memmove(to, from, length);
 }
 
 // The part that a descriptor, an offset and subscripts name, for a transfer to or from `other`; no coarray if it can't
@@ -96,13 +92,9 @@ bool transfer(const Part& to, const Part& from, bool may_overlap) {
   return safe_to_copy(to.section, from.section, may_overlap) && store(to, direct, may_overlap);
 }
 
-}  // namespace sill::coarray
-
-SILL_CAF_EXPORT void _gfortran_caf_send(sill::coarray::Token token, std::size_t offset, int image,
-                                        sill::coarray::Descriptor* to, sill::coarray::VectorSubscript* subscript,
-                                        sill::coarray::Descriptor* from, int to_kind, int from_kind, bool may_overlap,
-                                        int* stat, sill::coarray::Team* team) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_send(Token token, std::size_t offset, int image, Descriptor* to,
+                                        VectorSubscript* subscript, Descriptor* from, int to_kind, int from_kind,
+                                        bool may_overlap, int* stat, Team* team) {
   if (std::byte* there = direct_scalar(token, offset, image, *to, to_kind, subscript, *from, from_kind)) {
     copy_scalar(there, from->data, from->type.element_length);
     return succeed(stat);
@@ -115,11 +107,9 @@ SILL_CAF_EXPORT void _gfortran_caf_send(sill::coarray::Token token, std::size_t 
   libcaf().next_send(token, offset, image, to, subscript, from, to_kind, from_kind, may_overlap, stat, team);
 }
 
-SILL_CAF_EXPORT void _gfortran_caf_get(sill::coarray::Token token, std::size_t offset, int image,
-                                       sill::coarray::Descriptor* from, sill::coarray::VectorSubscript* subscript,
-                                       sill::coarray::Descriptor* to, int from_kind, int to_kind, bool may_overlap,
-                                       int* stat) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_get(Token token, std::size_t offset, int image, Descriptor* from,
+                                       VectorSubscript* subscript, Descriptor* to, int from_kind, int to_kind,
+                                       bool may_overlap, int* stat) {
   if (const std::byte* there = direct_scalar(token, offset, image, *from, from_kind, subscript, *to, to_kind)) {
     copy_scalar(to->data, there, to->type.element_length);
     return succeed(stat);
@@ -132,13 +122,10 @@ SILL_CAF_EXPORT void _gfortran_caf_get(sill::coarray::Token token, std::size_t o
   libcaf().next_get(token, offset, image, from, subscript, to, from_kind, to_kind, may_overlap, stat);
 }
 
-SILL_CAF_EXPORT void _gfortran_caf_sendget(sill::coarray::Token to_token, std::size_t to_offset, int to_image,
-                                           sill::coarray::Descriptor* to, sill::coarray::VectorSubscript* to_subscript,
-                                           sill::coarray::Token from_token, std::size_t from_offset, int from_image,
-                                           sill::coarray::Descriptor* from,
-                                           sill::coarray::VectorSubscript* from_subscript, int to_kind, int from_kind,
-                                           bool may_overlap, int* stat) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_sendget(Token to_token, std::size_t to_offset, int to_image, Descriptor* to,
+                                           VectorSubscript* to_subscript, Token from_token, std::size_t from_offset,
+                                           int from_image, Descriptor* from, VectorSubscript* from_subscript,
+                                           int to_kind, int from_kind, bool may_overlap, int* stat) {
   if (same_type(*to, to_kind, *from, from_kind)) {
     const Part target = part_of(to_token, to_offset, to_image, *to, to_subscript, *from);
     const Part source = part_of(from_token, from_offset, from_image, *from, from_subscript, *to);
@@ -147,3 +134,5 @@ SILL_CAF_EXPORT void _gfortran_caf_sendget(sill::coarray::Token to_token, std::s
   libcaf().next_sendget(to_token, to_offset, to_image, to, to_subscript, from_token, from_offset, from_image, from,
                         from_subscript, to_kind, from_kind, may_overlap, stat);
 }
+
+}  // namespace sill::coarray

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -14,6 +13,8 @@
 #include <set>
 #include <string_view>
 #include <vector>
+
+#include "base/text.hpp"
 
 namespace sill::coarray {
 namespace {
@@ -184,9 +185,7 @@ std::string build_of_program() {
     while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0)
       for (std::streamsize i = 0; i < file.gcount(); ++i)
         hash = (hash ^ static_cast<unsigned char>(part[static_cast<std::size_t>(i)])) * 0x100000001b3;
-    std::array<char, 20> text{};
-    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
-    return std::string(text.data());
+    return hex(hash, 16);
   }();
   return digits;
 }

@@ -18,16 +18,11 @@ using values::read_stripe_unit;
 using values::read_whole;
 
 Status read_flag(std::string_view value, bool& result) {
-  if (value != "true" && value != "false") return bad("expected true or false");
-  result = value == "true";
-  return {};
+  return values::read_name(value, values::boolean_names, result);
 }
 
-template <class Number>
-constexpr Number any = std::numeric_limits<Number>::max();
-
 // More don't fit into the nanoseconds of clocks.
-constexpr std::uint64_t longest_interval_ms = any<std::int64_t> / 1'000'000;
+constexpr std::uint64_t longest_interval_ms = std::numeric_limits<std::int64_t>::max() / 1'000'000;
 
 Status read_size(std::string_view value, std::optional<std::uint64_t>& result) {
   std::uint64_t size = 0;
@@ -78,10 +73,7 @@ Status read_window(std::string_view value, WindowHints& result) {
 
 // Of a path that read_path() took.
 bool differs_between_nodes(const std::string& path) {
-  NameFields one;
-  NameFields another;
-  another.host = "n";
-  return expand_filename(path, one).value() != expand_filename(path, another).value();
+  return expand_filename(path, {}).value() != expand_filename(path, {0, "n", "", ""}).value();
 }
 
 // In the order of Sharing.

@@ -94,12 +94,10 @@ bool fits(const Descriptor& here, int here_kind, const Part& part, int there_kin
 }
 
 }  // namespace
-}  // namespace sill::coarray
 
-SILL_CAF_EXPORT void _gfortran_caf_send_by_ref(sill::coarray::Token token, int image, sill::coarray::Descriptor* from,
-                                               sill::coarray::Reference* references, int to_kind, int from_kind,
-                                               bool may_overlap, bool reallocates, int* stat, int to_type) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_send_by_ref(Token token, int image, Descriptor* from, Reference* references,
+                                               int to_kind, int from_kind, bool may_overlap, bool reallocates,
+                                               int* stat, int to_type) {
   const auto part = follow(token, image, references);
   if (part && fits(*from, from_kind, *part, to_kind, to_type)) {
     const auto here = section_of(*from, static_cast<std::byte*>(from->data));
@@ -109,10 +107,9 @@ SILL_CAF_EXPORT void _gfortran_caf_send_by_ref(sill::coarray::Token token, int i
                             to_type);
 }
 
-SILL_CAF_EXPORT void _gfortran_caf_get_by_ref(sill::coarray::Token token, int image, sill::coarray::Descriptor* to,
-                                              sill::coarray::Reference* references, int to_kind, int from_kind,
-                                              bool may_overlap, bool reallocates, int* stat, int from_type) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_get_by_ref(Token token, int image, Descriptor* to, Reference* references,
+                                              int to_kind, int from_kind, bool may_overlap, bool reallocates, int* stat,
+                                              int from_type) {
   const auto part = follow(token, image, references);
   // An array that has to be allocated, or to another shape, is libcaf's business.
   if (part && to->data && fits(*to, to_kind, *part, from_kind, from_type) && part->section.rank == to->type.rank) {
@@ -122,13 +119,10 @@ SILL_CAF_EXPORT void _gfortran_caf_get_by_ref(sill::coarray::Token token, int im
   libcaf().next_get_by_ref(token, image, to, references, to_kind, from_kind, may_overlap, reallocates, stat, from_type);
 }
 
-SILL_CAF_EXPORT void _gfortran_caf_sendget_by_ref(sill::coarray::Token to_token, int to_image,
-                                                  sill::coarray::Reference* to_references,
-                                                  sill::coarray::Token from_token, int from_image,
-                                                  sill::coarray::Reference* from_references, int to_kind, int from_kind,
-                                                  bool may_overlap, int* to_stat, int* from_stat, int to_type,
-                                                  int from_type) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_sendget_by_ref(Token to_token, int to_image, Reference* to_references,
+                                                  Token from_token, int from_image, Reference* from_references,
+                                                  int to_kind, int from_kind, bool may_overlap, int* to_stat,
+                                                  int* from_stat, int to_type, int from_type) {
   const auto to = follow(to_token, to_image, to_references);
   const auto from = follow(from_token, from_image, from_references);
   const bool same = to_kind == from_kind && to_type == from_type && to_type != type_class;
@@ -139,3 +133,5 @@ SILL_CAF_EXPORT void _gfortran_caf_sendget_by_ref(sill::coarray::Token to_token,
   libcaf().next_sendget_by_ref(to_token, to_image, to_references, from_token, from_image, from_references, to_kind,
                                from_kind, may_overlap, to_stat, from_stat, to_type, from_type);
 }
+
+}  // namespace sill::coarray

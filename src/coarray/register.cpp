@@ -140,8 +140,7 @@ class ListRepair {
   ~ListRepair() {
     if (newer_) newer_->older = older_;
   }
-  ListRepair(const ListRepair&) = delete;
-  ListRepair& operator=(const ListRepair&) = delete;
+  ListRepair& operator=(ListRepair&&) = delete;
 
  private:
   LibcafTokenList* newer_ = nullptr;
@@ -162,12 +161,9 @@ void deregister_coarray(Coarray& coarray) {
 }
 
 }  // namespace
-}  // namespace sill::coarray
 
-SILL_CAF_EXPORT void _gfortran_caf_register(std::size_t size, int kind, sill::coarray::Token* token,
-                                            sill::coarray::Descriptor* descriptor, int* stat, char* errmsg,
-                                            std::size_t length) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_register(std::size_t size, int kind, Token* token, Descriptor* descriptor, int* stat,
+                                            char* errmsg, std::size_t length) {
   const Call call{size, kind, token, descriptor, {stat, errmsg, length}, __builtin_return_address(0)};
   if (LibcafTurn::now()) return call.pass_on();
   start();
@@ -179,14 +175,13 @@ SILL_CAF_EXPORT void _gfortran_caf_register(std::size_t size, int kind, sill::co
     case Registration::component_memory:
       return register_component(call);
     default:
-      const sill::window::HintOverride memory;
-      return call.pass_on();
+      break;
   }
+  const window::HintOverride memory;
+  call.pass_on();
 }
 
-SILL_CAF_EXPORT void _gfortran_caf_deregister(sill::coarray::Token* token, int kind, int* stat, char* errmsg,
-                                              std::size_t length) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_deregister(Token* token, int kind, int* stat, char* errmsg, std::size_t length) {
   Coarray* coarray = kind == static_cast<int>(Deregistration::whole) ? find(*token) : nullptr;
   settle();
   if (coarray) deregister_coarray(*coarray);
@@ -194,3 +189,5 @@ SILL_CAF_EXPORT void _gfortran_caf_deregister(sill::coarray::Token* token, int k
   const LibcafTurn inside;
   libcaf().next_deregister(token, kind, stat, errmsg, length);
 }
+
+}  // namespace sill::coarray

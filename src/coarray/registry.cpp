@@ -58,13 +58,7 @@ std::uint64_t Coarray::seen_epoch() { return team_epoch(); }
 void Coarray::look() {
   ranks_ = translate(*window_->comm());
   bases_.clear();
-  // Where the pages aren't the MPI library's own, those of a neighbour that are memory can't be seen.
-  const bool all_seen = window_->mpi_window().regions.empty();
-  const auto seen = [&](int rank) {
-    const window::Placement& placement = window_->placements()[static_cast<std::size_t>(rank)];
-    return all_seen || rank == window_->rank() || placement.storage_length == placement.size;
-  };
-  for (const int rank : ranks_) bases_.push_back(rank < 0 || !seen(rank) ? nullptr : window_->base(rank));
+  for (const int rank : ranks_) bases_.push_back(rank < 0 ? nullptr : window_->whole_base(rank));
   epoch_ = team_epoch();
 }
 

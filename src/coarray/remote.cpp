@@ -27,8 +27,7 @@ class Datatype {
   ~Datatype() {
     if (type_ != MPI_DATATYPE_NULL) below().Type_free(&type_);
   }
-  Datatype(const Datatype&) = delete;
-  Datatype& operator=(const Datatype&) = delete;
+  Datatype& operator=(Datatype&&) = delete;
   bool ok() const { return ok_; }
   MPI_Datatype get() const { return type_; }
 

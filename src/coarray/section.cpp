@@ -1,6 +1,7 @@
 #include "coarray/section.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>

@@ -1,7 +1,6 @@
 #pragma once
 // Sections of arrays, and copies between them: the same bytes at another place, element by element.
 #include <cstddef>
-#include <cstdint>
 
 #include "coarray/abi.hpp"
 

@@ -13,7 +13,6 @@
 #include "coarray/files.hpp"
 #include "coarray/libcaf.hpp"
 #include "coarray/lifetime.hpp"
-#include "coarray/registry.hpp"
 #include "coarray/stat.hpp"
 #include "coarray/team.hpp"
 #include "mpi/below.hpp"
@@ -41,8 +40,7 @@ Status sync_kept(bool together) {
     if (!coarray->kept) continue;
     const Status status = coarray->window().sync_own();
     // The first image has given it up, and all will in the next sync of all.
-    if (!together && coarray->file->shared() && status.cause() == Cause::no_such_file) continue;
-    if (first.ok()) first = status;
+    if (together || !coarray->file->shared() || status.cause() != Cause::no_such_file) first.note(status);
   }
   last_sync = Clock::now();
   return first;
@@ -57,8 +55,7 @@ Status mark_kept(int images) {
     // A file that images share is marked when all of them have synced it.
     if ((coarray->file->shared() && window.comm()->size > images) || !window.leads_store()) continue;
     if (coarray->file->record().state == CoarrayRecord::State::kept) continue;
-    const Status status = coarray->file->mark(window.own_segment()->file(), CoarrayRecord::State::kept);
-    if (first.ok()) first = status;
+    first.note(coarray->file->mark(window.own_segment()->file(), CoarrayRecord::State::kept));
   }
   return first;
 }
@@ -153,7 +150,7 @@ std::vector<int> ranks_named(int count, const int* images) {
 void give_sync(const Status& status, int* stat, bool alone) {
   if (!status.ok() && stat && (alone || team().own->rank == 0)) log(LogLevel::error, "coarrays: " + status.message());
   if (!status.ok() && !stat && alone) stop_alone(status);
-  give(status, {stat, nullptr, 0});
+  give(status, {stat});
 }
 
 }  // namespace
@@ -179,10 +176,7 @@ Status forget_file(Coarray& coarray) {
   return status.cause() == Cause::no_such_file ? Status() : status;
 }
 
-}  // namespace sill::coarray
-
 SILL_CAF_EXPORT void _gfortran_caf_sync_all(int* stat, char* errmsg, std::size_t length) {
-  using namespace sill::coarray;
   // Direct stores before the barrier, loads after it: libcaf's own accesses are ordered by the MPI library.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (LibcafTurn::now()) return libcaf().next_sync_all(stat, errmsg, length);
@@ -197,7 +191,6 @@ SILL_CAF_EXPORT void _gfortran_caf_sync_all(int* stat, char* errmsg, std::size_t
 }
 
 SILL_CAF_EXPORT void _gfortran_caf_sync_images(int count, int* images, int* stat, char* errmsg, std::size_t length) {
-  using namespace sill::coarray;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (LibcafTurn::now()) return libcaf().next_sync_images(count, images, stat, errmsg, length);
   start();
@@ -210,3 +203,5 @@ SILL_CAF_EXPORT void _gfortran_caf_sync_images(int count, int* images, int* stat
   const auto ranks = ranks_named(count, images);
   if (!ranks.empty()) give_sync(make_durable_with(ranks), stat, true);
 }
+
+}  // namespace sill::coarray

@@ -42,10 +42,7 @@ Status leave_team() {
 
 void end_teams() { current = {}; }
 
-}  // namespace sill::coarray
-
-SILL_CAF_EXPORT void _gfortran_caf_change_team(sill::coarray::Team* team, int unused) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_change_team(Team* team, int unused) {
   {
     const LibcafTurn inside;
     libcaf().next_change_team(team, unused);
@@ -53,11 +50,12 @@ SILL_CAF_EXPORT void _gfortran_caf_change_team(sill::coarray::Team* team, int un
   stop_on_error(enter_team(libcaf().next_team_number(nullptr)));
 }
 
-SILL_CAF_EXPORT void _gfortran_caf_end_team(sill::coarray::Team* team) {
-  using namespace sill::coarray;
+SILL_CAF_EXPORT void _gfortran_caf_end_team(Team* team) {
   {
     const LibcafTurn inside;
     libcaf().next_end_team(team);
   }
   stop_on_error(leave_team());
 }
+
+}  // namespace sill::coarray

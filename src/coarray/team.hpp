@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "coarray/abi.hpp"
 #include "mpi/comm.hpp"
 
 namespace sill::coarray {

@@ -34,31 +34,21 @@ void make_room_for_regions() {
 #endif
 }
 
-template <class Next>
-int on_Init(Next next, int* argc, char*** argv) {
+constexpr auto on_Init = [](auto next, auto... args) {
   make_room_for_regions();
-  const int code = next(argc, argv);
+  const int code = next(args...);
   greet(code);
   sill::mpi::note_parents();
   return code;
-}
-
-template <class Next>
-int on_Init_thread(Next next, int* argc, char*** argv, int required, int* provided) {
-  make_room_for_regions();
-  const int code = next(argc, argv, required, provided);
-  greet(code);
-  sill::mpi::note_parents();
-  return code;
-}
+};
+constexpr auto on_Init_thread = on_Init;
 
 // Windows that the program never freed are made durable like those it did.
 Status sync_open_windows() {
   Status first;
   for (sill::window::Window* window : sill::window::open_windows()) {
     if (window->hints().discard || window->hints().unlink) continue;
-    const Status status = window->sync();
-    if (first.ok()) first = status;
+    first.note(window->sync());
   }
   return first;
 }
@@ -66,8 +56,7 @@ Status sync_open_windows() {
 template <class Next>
 int on_Finalize(Next next) {
   Status status = sync_open_windows();
-  const Status memories = sill::window::finish_memories();
-  if (status.ok()) status = memories;
+  status.note(sill::window::finish_memories());
   status = sill::mpi::Team(MPI_COMM_WORLD).agree(status);
   sill::window::print_report();
   // As long as there is an MPI that the program's error handler can use.

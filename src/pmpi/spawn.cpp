@@ -1,6 +1,5 @@
 // MPI 4.1, chapter 11: programs that start others, or meet them. What is spawned gets the library and the rules.
 #include <atomic>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,22 +48,15 @@ std::vector<std::string> words_before(std::vector<Program>& programs, bool all_w
   return sill::child_environment(sill::mpi::own_library(), next_world(), all_with_sill);
 }
 
-// One program's arguments behind the words.
-class Arguments {
- public:
-  Arguments(std::vector<std::string>& words, Program& program) {
-    for (std::string& word : words) all_.push_back(word.data());
-    all_.push_back(program.start.data());
-    for (char** argument = program.arguments; argument && *argument; ++argument) all_.push_back(*argument);
-    all_.push_back(nullptr);
-  }
-  Arguments(const Arguments&) = delete;
-  Arguments& operator=(const Arguments&) = delete;
-  char** get() { return all_.data(); }
-
- private:
-  std::vector<char*> all_;
-};
+// One program's arguments behind the words; both have to live as long.
+std::vector<char*> arguments_of(std::vector<std::string>& words, Program& program) {
+  std::vector<char*> all;
+  for (std::string& word : words) all.push_back(word.data());
+  all.push_back(program.start.data());
+  for (char** argument = program.arguments; argument && *argument; ++argument) all.push_back(*argument);
+  all.push_back(nullptr);
+  return all;
+}
 
 // Spawns by `call(words)`, and notes that all of the new world have Sill where that is so.
 template <class Call>
@@ -93,8 +85,8 @@ int on_Comm_spawn(Next next, const char* command, char* argv[], int maxprocs, MP
   std::vector<Program> programs{{command, argv == MPI_ARGV_NULL ? nullptr : argv, info}};
   return spawn(programs, root, comm, intercomm, [&](std::vector<std::string>& words) {
     if (words.empty()) return next(command, argv, maxprocs, info, root, comm, intercomm, errcodes);
-    Arguments arguments(words, programs.front());
-    return next(env_program, arguments.get(), maxprocs, info, root, comm, intercomm, errcodes);
+    return next(env_program, arguments_of(words, programs.front()).data(), maxprocs, info, root, comm, intercomm,
+                errcodes);
   });
 }
 
@@ -108,12 +100,10 @@ int on_Comm_spawn_multiple(Next next, int count, char* commands[], char** argvs[
     programs.push_back({commands[i], argvs == MPI_ARGVS_NULL ? nullptr : argvs[i], infos[i]});
   return spawn(programs, root, comm, intercomm, [&](std::vector<std::string>& words) {
     if (words.empty()) return next(count, commands, argvs, maxprocs, infos, root, comm, intercomm, errcodes);
-    std::vector<std::unique_ptr<Arguments>> arguments;
+    std::vector<std::vector<char*>> arguments;
+    for (Program& program : programs) arguments.push_back(arguments_of(words, program));
     std::vector<char**> lists;
-    for (Program& program : programs) {
-      arguments.push_back(std::make_unique<Arguments>(words, program));
-      lists.push_back(arguments.back()->get());
-    }
+    for (auto& list : arguments) lists.push_back(list.data());
     std::string name = env_program;
     std::vector<char*> names(programs.size(), name.data());
     return next(count, names.data(), lists.data(), maxprocs, infos, root, comm, intercomm, errcodes);
@@ -121,32 +111,16 @@ int on_Comm_spawn_multiple(Next next, int count, char* commands[], char** argvs[
 }
 
 // Programs that meet: nobody knows whether the others run with Sill.
-template <class Next, class... Args>
-int meet(Next next, Args... args) {
+constexpr auto meet = [](auto next, auto... args) {
   sill::mpi::expect_other_worlds();
   return next(args...);
-}
+};
 
-template <class Next, class... Args>
-int on_Comm_accept(Next next, Args... args) {
-  return meet(next, args...);
-}
-
-template <class Next, class... Args>
-int on_Comm_connect(Next next, Args... args) {
-  return meet(next, args...);
-}
-
-template <class Next, class... Args>
-int on_Comm_join(Next next, Args... args) {
-  return meet(next, args...);
-}
-
+constexpr auto on_Comm_accept = meet;
+constexpr auto on_Comm_connect = meet;
+constexpr auto on_Comm_join = meet;
 // Its leaders alone may know where the remote group comes from.
-template <class Next, class... Args>
-int on_Intercomm_create(Next next, Args... args) {
-  return meet(next, args...);
-}
+constexpr auto on_Intercomm_create = meet;
 
 }  // namespace
 

@@ -17,27 +17,10 @@ int allocate(Next next, MPI_Aint size, Unit disp_unit, MPI_Info info, MPI_Comm c
   return plain ? next(size, disp_unit, info, comm, baseptr, win) : code;
 }
 
-template <class Next, class... Args>
-int on_Win_allocate(Next next, Args... args) {
-  return allocate(next, args..., false);
-}
-
-template <class Next, class... Args>
-int on_Win_allocate_shared(Next next, Args... args) {
-  return allocate(next, args..., true);
-}
-
-#if MPI_VERSION >= 4
-template <class Next, class... Args>
-int on_Win_allocate_c(Next next, Args... args) {
-  return allocate(next, args..., false);
-}
-
-template <class Next, class... Args>
-int on_Win_allocate_shared_c(Next next, Args... args) {
-  return allocate(next, args..., true);
-}
-#endif
+constexpr auto on_Win_allocate = [](auto... args) { return allocate(args..., false); };
+constexpr auto on_Win_allocate_shared = [](auto... args) { return allocate(args..., true); };
+[[maybe_unused]] constexpr auto on_Win_allocate_c = on_Win_allocate;
+[[maybe_unused]] constexpr auto on_Win_allocate_shared_c = on_Win_allocate_shared;
 
 }  // namespace
 

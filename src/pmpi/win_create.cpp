@@ -40,12 +40,7 @@ int on_Win_create(Next next, void* base, MPI_Aint size, Unit disp_unit, MPI_Info
   return covered;
 }
 
-#if MPI_VERSION >= 4
-template <class Next, class... Args>
-int on_Win_create_c(Next next, Args... args) {
-  return on_Win_create(next, args...);
-}
-#endif
+[[maybe_unused]] constexpr auto on_Win_create_c = [](auto... args) { return on_Win_create(args...); };
 
 template <class Next>
 int on_Win_attach(Next next, MPI_Win win, void* base, MPI_Aint size) {

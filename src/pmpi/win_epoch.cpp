@@ -73,10 +73,7 @@ int on_Win_flush_all(Next next, MPI_Win win) {
   return code == MPI_SUCCESS ? next(win) : code;
 }
 
-template <class Next>
-int on_Win_flush_local_all(Next next, MPI_Win win) {
-  return on_Win_flush_all(next, win);
-}
+constexpr auto on_Win_flush_local_all = [](auto next, MPI_Win win) { return on_Win_flush_all(next, win); };
 
 template <class Next>
 int on_Win_start(Next next, MPI_Group group, int assertion, MPI_Win win) {

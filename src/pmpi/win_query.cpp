@@ -105,13 +105,8 @@ int answer_query(const Window& window, int rank, MPI_Aint* size, Unit* disp_unit
     const auto first = std::find_if(placements.begin(), placements.end(), [](const auto& p) { return p.size > 0; });
     rank = first == placements.end() ? 0 : static_cast<int>(first - placements.begin());
   }
-  // On memory of our own, what a neighbour has in memory can't be seen, only its storage.
-  const auto& placement = placements[rank];
-  const bool whole =
-      rank == window.rank() || window.mpi_window().regions.empty() || placement.storage_length == placement.size;
-  void* base = whole ? window.base(rank) : nullptr;
-  const bool seen = base != nullptr;
-  *size = seen ? static_cast<MPI_Aint>(placements[rank].size) : 0;
+  void* base = window.whole_base(rank);
+  *size = base ? static_cast<MPI_Aint>(placements[rank].size) : 0;
   *disp_unit = static_cast<Unit>(placements[rank].disp_unit);
   std::memcpy(baseptr, &base, sizeof base);
   return MPI_SUCCESS;
@@ -125,12 +120,7 @@ int on_Win_shared_query(Next next, MPI_Win win, int rank, MPI_Aint* size, Unit* 
   return valid ? answer_query(*window, rank, size, disp_unit, baseptr) : next(win, rank, size, disp_unit, baseptr);
 }
 
-#if MPI_VERSION >= 4
-template <class Next, class... Args>
-int on_Win_shared_query_c(Next next, Args... args) {
-  return on_Win_shared_query(next, args...);
-}
-#endif
+[[maybe_unused]] constexpr auto on_Win_shared_query_c = [](auto... args) { return on_Win_shared_query(args...); };
 
 }  // namespace
 
