@@ -18,6 +18,18 @@ const char* app_window(void) { return app_run.window; }
 bool app_window_lasts(void) { return strcmp(app_run.window, "storage") == 0; }
 bool app_has_sill(void) { return sill_error_string != NULL; }
 
+int app_rank_in(MPI_Comm comm) {
+  int rank = 0;
+  APP_TRY(MPI_Comm_rank(comm, &rank));
+  return rank;
+}
+
+int app_ranks_of(MPI_Comm comm) {
+  int ranks = 0;
+  APP_TRY(MPI_Comm_size(comm, &ranks));
+  return ranks;
+}
+
 char** app_arguments(int* count) {
   *count = app_run.argument_count;
   return app_run.arguments;

@@ -4,8 +4,7 @@
  * The kind of a window is an option, never a code path: an app passes app_window_info() to MPI_Win_allocate, and
  * --window decides what that says.
  */
-#ifndef SILL_APP_H
-#define SILL_APP_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -40,6 +39,7 @@ struct app {
   size_t option_count;
   const char* arguments; /* what stands behind the options, e.g. "FOLDER..."; NULL: nothing may */
 };
+#define APP_OPTIONS(table) .options = table, .option_count = sizeof table / sizeof table[0]
 
 /* To be called before MPI_Init by an app that uses MPI-IO. Open MPI tries a lock beside each file it opens, in another
  * file, which a kill would leave there; only shared file pointers need the component that does so, and it is told to
@@ -60,13 +60,24 @@ int app_wrong(const char* format, ...) __attribute__((format(printf, 1, 2)));
  * on, to NULL behind the last name. NULL if the list is. Local. */
 const char* app_next_name(const char** list);
 
+/* Whether the text is one of those between the bars, "yes|no". Local. */
+bool app_is_among(const char* text, const char* choices);
+
 /* Read a size like that of an APP_SIZE option up to the end of the text or a comma. Returns what follows the size, NULL
  * if there is none or it doesn't fit in 64 bits. Local. */
 const char* app_read_size(const char* text, uint64_t* bytes);
 
+/* Read a list of such sizes with commas between. Returns how many there are, 0 if there are more than `room` or one
+ * isn't a size from `low` to `high`. Local. */
+size_t app_read_sizes(const char* text, uint64_t low, uint64_t high, uint64_t* sizes, size_t room);
+
 /* Rank in, and number of ranks of, MPI_COMM_WORLD. Local. */
 int app_rank(void);
 int app_ranks(void);
+
+/* Rank in, and number of ranks of, another communicator. Local. */
+int app_rank_in(MPI_Comm comm);
+int app_ranks_of(MPI_Comm comm);
 
 /* What the options say. Local. */
 bool app_verify(void);            /* check the data; the default */
@@ -105,9 +116,14 @@ void app_check(int mpi_code, const char* call);
 /* Check an MPI call: APP_TRY(MPI_Win_flush(0, win)). */
 #define APP_TRY(call) app_check((call), #call)
 
-/* Memory or app_fail; the second keeps what `old` holds, as realloc() does. Freed by free(). Local. */
+/* Memory or app_fail; the second's is all 0, the third keeps what `old` holds, as realloc() does. Freed by free().
+ * Local. */
 void* app_allocate(size_t bytes);
+void* app_allocate_zero(size_t bytes);
 void* app_grow(void* old, size_t bytes);
+
+/* An open file or app_fail; one that is created is for its owner alone. Local. */
+int app_open(const char* path, int flags);
 
 /* --- progress --- */
 
@@ -125,8 +141,8 @@ void app_result(const char* name, const char* labels, double value, const char* 
 void app_result_of(const char* name, double value, const char* unit, const char* labels, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A text of the JSON's notes, e.g. "method": "storage". Local. */
-void app_note(const char* key, const char* value);
+/* A text of the JSON's notes, e.g. "method": "storage", made as by printf(). Local. */
+void app_note(const char* key, const char* value, ...) __attribute__((format(printf, 2, 3)));
 
 /* Print the table, write the JSON, agree on `right`, what the self-check found. Returns the exit code: 0, or 1 if data
  * were wrong on any rank or the JSON can't be written. Call it just before MPI_Finalize. Collective. */
@@ -138,5 +154,3 @@ double app_seconds(void);                        /* MPI_Wtime. Local */
 uint64_t app_random(uint64_t* state);            /* splitmix64: the next number of a sequence. Local */
 double app_slowest(double mine);                 /* the largest of all ranks. Collective */
 double app_median(double* values, size_t count); /* sorts them; of an even number the lower one in the middle. Local */
-
-#endif

@@ -1,6 +1,5 @@
 /* What run.c, options.c, app.c and report.c share. Each calls those before it alone. */
-#ifndef SILL_APP_INTERNAL_H
-#define SILL_APP_INTERNAL_H
+#pragma once
 
 #include <stdio.h>
 
@@ -37,7 +36,5 @@ void app_print_help(const struct app* app);
 /* Write `"NAME": VALUE` of all options, separated by ", ". Local. */
 void app_print_parameters(FILE* file);
 
-/* Write a JSON string. Local. */
+/* Write a JSON string, null for NULL. Local. */
 void app_print_string(FILE* file, const char* text);
-
-#endif

@@ -58,8 +58,7 @@ struct near_range near_even_part(uint64_t total, int part, int parts) {
 void near_lay_out(struct near_file* file) {
   file->records = 0;
   for (uint64_t i = 0; i < file->range_count; i++) file->records += file->ranges[i].count;
-  file->checksums = app_allocate(checksum_bytes(file));
-  memset(file->checksums, 0, checksum_bytes(file));
+  file->checksums = app_allocate_zero(checksum_bytes(file));
 }
 
 void near_free(struct near_file* file) {
@@ -108,9 +107,8 @@ void near_write_header(const struct near_file* file, int fd, const char* path) {
                       .variables = file->variables};
   memcpy(head.magic, magic, sizeof magic);
   memcpy(head.value_bytes, file->value_bytes, sizeof head.value_bytes);
-  char* header = app_allocate(bytes);
+  char* header = app_allocate_zero(bytes);
   size_t ranges = file->range_count * sizeof *file->ranges;
-  memset(header, 0, bytes);
   memcpy(header, &head, sizeof head);
   memcpy(header + sizeof head, file->ranges, ranges);
   memcpy(header + sizeof head + ranges, file->checksums, checksum_bytes(file));

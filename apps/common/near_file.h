@@ -3,8 +3,7 @@
  * a checksum for each piece. docs/file-formats.md describes it. Failures end the app.
  *
  * A record's number counts it among all, its place counts it within a file. In the canonical file both are the same. */
-#ifndef SILL_APP_NEAR_FILE_H
-#define SILL_APP_NEAR_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ void near_check_set(const struct near_file* file, bool leads, const char* path);
 /* All of it, at an offset; whatever goes wrong ends the app. Local. */
 void near_write(int fd, const char* path, const void* bytes, uint64_t count, uint64_t offset);
 void near_read(int fd, const char* path, void* bytes, uint64_t count, uint64_t offset);
-
-#endif

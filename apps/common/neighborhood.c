@@ -29,13 +29,11 @@ void app_folder(const char* pattern, char* to, size_t room) {
 MPI_Comm app_neighborhood(MPI_Comm comm, const char* folder, const char* method) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Comm neighborhood = MPI_COMM_NULL;
-  int rank = 0;
   char* hint = app_plain(folder);
-  APP_TRY(MPI_Comm_rank(comm, &rank));
   APP_TRY(MPI_Info_create(&info));
   APP_TRY(MPI_Info_set(info, SILL_NBHD_DIRNAME, hint));
   if (method != NULL) APP_TRY(MPI_Info_set(info, SILL_NBHD_METHOD, method));
-  APP_TRY(MPI_Comm_split_type(comm, SILL_COMM_TYPE_NEIGHBORHOOD, rank, info, &neighborhood));
+  APP_TRY(MPI_Comm_split_type(comm, SILL_COMM_TYPE_NEIGHBORHOOD, app_rank_in(comm), info, &neighborhood));
   APP_TRY(MPI_Info_free(&info));
   free(hint);
   return neighborhood;

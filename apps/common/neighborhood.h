@@ -1,7 +1,6 @@
 /* Neighborhoods: ranks that share a store. What a program writes there, the other ranks of its neighborhood can read.
  */
-#ifndef SILL_APP_NEIGHBORHOOD_H
-#define SILL_APP_NEIGHBORHOOD_H
+#pragma once
 
 #include <mpi.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@ void app_folder(const char* pattern, char* to, size_t room);
 /* The ranks of `comm` that see the same directory as the caller, in the order of `comm`; MPI_COMM_NULL on a rank
  * without that directory. `method`: nbhd_method of `sill hints`, NULL for its default. Collective over `comm`. */
 MPI_Comm app_neighborhood(MPI_Comm comm, const char* folder, const char* method);
-
-#endif

@@ -50,6 +50,16 @@ const char* app_read_size(const char* text, uint64_t* bytes) {
   return end;
 }
 
+size_t app_read_sizes(const char* text, uint64_t low, uint64_t high, uint64_t* sizes, size_t room) {
+  for (size_t count = 0; count < room; ++text) {
+    text = app_read_size(text, &sizes[count]);
+    if (text == NULL || sizes[count] < low || sizes[count] > high) return 0;
+    ++count;
+    if (*text == '\0') return count;
+  }
+  return 0;
+}
+
 const char* app_next_name(const char** list) {
   static char name[32];
   if (*list == NULL) return NULL;
@@ -86,8 +96,7 @@ static const char* read_hint(const char* text) {
   return NULL;
 }
 
-/* Whether the text is one of those between the bars. */
-static bool is_among(const char* text, const char* choices) {
+bool app_is_among(const char* text, const char* choices) {
   size_t length = strlen(text);
   for (const char* at = choices; at != NULL; at = strchr(at, '|'), at += at != NULL)
     if (strcspn(at, "|") == length && strncmp(at, text, length) == 0) return true;
@@ -110,7 +119,7 @@ static const char* read_value(const struct app_option* option, const char* text)
       return read_real(option->name, text, option->value);
     case APP_CHOICE:
       *(const char**)option->value = text;
-      return is_among(text, option->argument)
+      return app_is_among(text, option->argument)
                  ? NULL
                  : wrong("--%s %s: unknown; one of %s", option->name, text, option->argument);
     case APP_TEXT:
@@ -154,7 +163,7 @@ static const char* take(const struct app* app, int argc, char** argv, int* at) {
 
 /* Values that depend on each other or come from a list. */
 static const char* check_shared(const struct app* app) {
-  if (!is_among(app_run.window, "memory|storage|combined"))
+  if (!app_is_among(app_run.window, "memory|storage|combined"))
     return wrong("--window %s: not memory, storage or combined", app_run.window);
   double factor = 0;
   if (strcmp(app_run.factor, "auto") != 0 && (read_real("factor", app_run.factor, &factor) != NULL || factor > 1))
@@ -225,6 +234,10 @@ void app_print_help(const struct app* app) {
 /* --- JSON --- */
 
 void app_print_string(FILE* file, const char* text) {
+  if (text == NULL) {
+    fputs("null", file);
+    return;
+  }
   fputc('"', file);
   for (; *text != '\0'; ++text) {
     unsigned char c = (unsigned char)*text;
@@ -254,15 +267,9 @@ static void print_parameter(FILE* file, const struct app_option* option) {
       fprintf(file, "%.17g", *(const double*)option->value);
       break;
     case APP_TEXT:
-    case APP_CHOICE: {
-      const char* text = *(const char**)option->value;
-      if (text != NULL) {
-        app_print_string(file, text);
-      } else {
-        fputs("null", file);
-      }
+    case APP_CHOICE:
+      app_print_string(file, *(const char**)option->value);
       break;
-    }
   }
 }
 

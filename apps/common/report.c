@@ -52,10 +52,15 @@ void app_result_of(const char* name, double value, const char* unit, const char*
   app_result(name, text, value, unit);
 }
 
-void app_note(const char* key, const char* value) {
+void app_note(const char* key, const char* value, ...) {
   if (app_run.rank != 0) return;
+  char text[256];
+  va_list arguments;
+  va_start(arguments, value);
+  vsnprintf(text, sizeof text, value, arguments);
+  va_end(arguments);
   report.notes = app_grow(report.notes, (report.note_count + 1) * sizeof *report.notes);
-  report.notes[report.note_count++] = (struct note){copy(key), copy(value)};
+  report.notes[report.note_count++] = (struct note){copy(key), copy(text)};
 }
 
 void app_backing(const void* base) {

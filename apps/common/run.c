@@ -1,4 +1,6 @@
 /* What is known of a run, its progress, its failures. */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -119,8 +121,16 @@ void app_check(int mpi_code, const char* call) {
 
 void* app_allocate(size_t bytes) { return app_grow(NULL, bytes); }
 
+void* app_allocate_zero(size_t bytes) { return memset(app_allocate(bytes), 0, bytes); }
+
 void* app_grow(void* old, size_t bytes) {
   void* memory = realloc(old, bytes > 0 ? bytes : 1);
   if (memory == NULL) app_fail("no memory for %zu bytes", bytes);
   return memory;
+}
+
+int app_open(const char* path, int flags) {
+  int fd = open(path, flags | O_CLOEXEC, 0600);
+  if (fd < 0) app_fail("%s: %s", path, strerror(errno));
+  return fd;
 }

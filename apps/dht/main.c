@@ -31,8 +31,7 @@ static const struct app app = {
     .name = "sill-dht",
     .purpose = "a distributed hash table by one-sided operations: insert random keys, look all of them up",
     .example = "sill run mpiexec -n 2 sill-dht --window storage --store /scratch --volume 10000000",
-    .options = option_table,
-    .option_count = sizeof option_table / sizeof option_table[0],
+    APP_OPTIONS(option_table),
 };
 
 enum { progress_step = 4096 };
@@ -97,12 +96,6 @@ static void report(const char* phase, double mine, uint64_t keys) {
   if (keys > 0 && seconds > 0) app_result_of("rate", (double)keys * app_ranks() / seconds, "1/s", "phase=%s", phase);
 }
 
-static void note_number(const char* key, uint64_t number) {
-  char text[32];
-  snprintf(text, sizeof text, "%" PRIu64, number);
-  app_note(key, text);
-}
-
 /* 0, or the exit code after saying what is wrong with the options. */
 static int check_options(struct table_shape* shape) {
   double cells = ceil((double)options.volume * options.heap_factor), keys = (double)options.volume * options.keys;
@@ -147,7 +140,7 @@ static uint64_t begin_or_resume(struct table* table, bool* right) {
   table_begin(table);
   if (from > 0) *right = look_up(table, mine) == 0;
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* nobody inserts while others look up */
-  if (options.resume) note_number("resumed_at", from);
+  if (options.resume) app_note("resumed_at", "%" PRIu64, from);
   return from;
 }
 
@@ -197,7 +190,7 @@ int main(int argc, char** argv) {
   if (!options.reopen) table_sync(&table, keys);
   report("sync", app_seconds() - begin, 0);
   table_close(&table);
-  note_number("keys", keys);
+  app_note("keys", "%" PRIu64, keys);
   code = app_end(right);
   MPI_Finalize();
   return code;

@@ -8,8 +8,7 @@
  * its end, so what a sync has made durable stays reachable, whatever of later inserts reaches the device before a
  * crash.
  */
-#ifndef SILL_DHT_TABLE_H
-#define SILL_DHT_TABLE_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ void table_corrupt(struct table* table);
 
 /* Free the windows. Collective. */
 void table_close(struct table* table);
-
-#endif

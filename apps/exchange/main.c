@@ -37,8 +37,7 @@ static const struct app app = {
     .purpose =
         "blocks from producers to changing consumers, by the near store where they share one, else the global one",
     .example = "sill run mpiexec -n 8 sill-exchange --near /local --store /project/me",
-    .options = option_table,
-    .option_count = sizeof option_table / sizeof option_table[0],
+    APP_OPTIONS(option_table),
 };
 
 /* What all rounds need. */
@@ -57,27 +56,13 @@ struct times {
   uint64_t count;
 };
 
-/* The numbers of --sizes; 0 if they aren't all sizes. */
-static size_t read_sizes(uint64_t* bytes) {
-  size_t count = 0;
-  for (const char* at = options.sizes; at != NULL && count < max_sizes; ++at) {
-    at = app_read_size(at, &bytes[count]);
-    if (at == NULL || bytes[count] == 0 || bytes[count] > UINT64_C(1) << 40) return 0;
-    ++count;
-    if (*at == '\0') return count;
-  }
-  return 0;
-}
-
 /* --- who shares a store --- */
 
 static void find_neighbors(struct exchange* exchange) {
   MPI_Comm neighborhood = app_neighborhood(MPI_COMM_WORLD, exchange->near, options.split);
-  exchange->shares = app_allocate((size_t)app_ranks() * sizeof *exchange->shares);
-  memset(exchange->shares, 0, (size_t)app_ranks() * sizeof *exchange->shares);
+  exchange->shares = app_allocate_zero((size_t)app_ranks() * sizeof *exchange->shares);
   if (neighborhood == MPI_COMM_NULL) return; /* this rank exchanges all by the global store */
-  int count = 0;
-  APP_TRY(MPI_Comm_size(neighborhood, &count));
+  int count = app_ranks_of(neighborhood);
   int* ranks = app_allocate((size_t)count * sizeof *ranks);
   int own = app_rank();
   APP_TRY(MPI_Allgather(&own, 1, MPI_INT, ranks, 1, MPI_INT, neighborhood));
@@ -130,8 +115,7 @@ static void produce(const struct exchange* exchange, enum way way, uint64_t byte
 static void consume(const struct exchange* exchange, enum way way, int producer, uint64_t bytes) {
   char path[path_room];
   name_file(exchange, way, producer, path);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) app_fail("%s: %s", path, strerror(errno));
+  int fd = app_open(path, O_RDONLY);
   int refused = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
   if (refused != 0) app_fail("%s: posix_fadvise: %s", path, strerror(refused));
   near_read(fd, path, exchange->got, bytes, 0);
@@ -172,12 +156,6 @@ static void add(struct times* times, double seconds) {
   times->count++;
 }
 
-static void report_one(const char* labels, const char* statistic, double value) {
-  char all[160];
-  snprintf(all, sizeof all, "%s statistic=%s", labels, statistic);
-  app_result("time", all, value, "s");
-}
-
 /* The figures of all ranks; none where there was no such exchange. Collective. */
 static void report(const struct times* mine, uint64_t bytes, const char* placement, const char* partner) {
   struct times all = {0};
@@ -189,9 +167,9 @@ static void report(const struct times* mine, uint64_t bytes, const char* placeme
   if (all.count == 0) return;
   char labels[120];
   snprintf(labels, sizeof labels, "bytes=%" PRIu64 " placement=%s partner=%s", bytes, placement, partner);
-  report_one(labels, "min", all.fastest);
-  report_one(labels, "mean", all.sum / (double)all.count);
-  report_one(labels, "max", all.slowest);
+  app_result_of("time", all.fastest, "s", "%s statistic=min", labels);
+  app_result_of("time", all.sum / (double)all.count, "s", "%s statistic=mean", labels);
+  app_result_of("time", all.slowest, "s", "%s statistic=max", labels);
   if (strcmp(placement, "global") != 0) app_result("exchanges", labels, (double)all.count, "1");
 }
 
@@ -262,21 +240,23 @@ static bool run(const uint64_t* sizes, size_t count) {
   return right;
 }
 
+/* 0, or the exit code after saying what is wrong with the options. */
+static int check_options(uint64_t* sizes, size_t* count) {
+  int code = 0;
+  if ((*count = app_read_sizes(options.sizes, 1, UINT64_C(1) << 40, sizes, max_sizes)) == 0)
+    code = app_wrong("--sizes %s: not a list of up to %d sizes", options.sizes, max_sizes);
+  if (options.near == NULL) code = app_wrong("--near: name the near store's folder");
+  if (options.rounds == 0 || options.rounds > 1 << 20) code = app_wrong("--rounds: 1 to %d", 1 << 20);
+  return code != 0 || app_has_sill() ? code : app_wrong("Sill isn't loaded: start it with `sill run`");
+}
+
 int main(int argc, char** argv) {
   int code = 0;
   uint64_t sizes[max_sizes];
   size_t count = 0;
   MPI_Init(&argc, &argv);
-  if (!app_begin(&app, argc, argv, &code)) {
-    MPI_Finalize();
-    return code;
-  }
-  if ((count = read_sizes(sizes)) == 0)
-    code = app_wrong("--sizes %s: not a list of up to %d sizes", options.sizes, max_sizes);
-  if (options.near == NULL) code = app_wrong("--near: name the near store's folder");
-  if (options.rounds == 0 || options.rounds > 1 << 20) code = app_wrong("--rounds: 1 to %d", 1 << 20);
-  if (code == 0 && !app_has_sill()) code = app_wrong("Sill isn't loaded: start it with `sill run`");
-  if (code == 0) code = app_end(run(sizes, count));
+  if (app_begin(&app, argc, argv, &code) && (code = check_options(sizes, &count)) == 0)
+    code = app_end(run(sizes, count));
   MPI_Finalize();
   return code;
 }

@@ -13,18 +13,6 @@
 #include "checksum.h"
 #include "neighborhood.h"
 
-static int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  APP_TRY(MPI_Comm_rank(comm, &rank));
-  return rank;
-}
-
-static int ranks_of(MPI_Comm comm) {
-  int ranks = 0;
-  APP_TRY(MPI_Comm_size(comm, &ranks));
-  return ranks;
-}
-
 static void name_file(struct checkpoint_file* file, const char* folder, const char* name) {
   if (snprintf(file->path, sizeof file->path, "%s/%s", folder, name) >= (int)sizeof file->path)
     app_fail("%s: the path is too long", folder);
@@ -80,12 +68,12 @@ struct checkpoint_file layout_for_checkpoint(const struct layout* layout) {
   struct checkpoint_file file = near_file(layout);
   struct share* share = &file.share;
   struct near_range* own = app_allocate(sizeof *own);
-  struct near_range* all = app_allocate((size_t)ranks_of(share->comm) * sizeof *all);
+  struct near_range* all = app_allocate((size_t)app_ranks_of(share->comm) * sizeof *all);
   *own = near_even_part(layout->particles, app_rank(), app_ranks());
   APP_TRY(MPI_Allgather(own, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, share->comm));
   file.format.total = layout->particles;
   file.format.chunk = layout->chunk;
-  file.format.range_count = (uint64_t)ranks_of(share->comm);
+  file.format.range_count = (uint64_t)app_ranks_of(share->comm);
   file.format.ranges = all;
   set_values(&file.format);
   near_lay_out(&file.format);
@@ -100,8 +88,7 @@ struct checkpoint_file layout_for_checkpoint(const struct layout* layout) {
 /* The header of the file, which must be that of as many particles. */
 static void read_format(struct checkpoint_file* file, uint64_t particles) {
   struct near_file* format = &file->format;
-  int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) app_fail("%s: %s", file->path, strerror(errno));
+  int fd = app_open(file->path, O_RDONLY);
   near_read_header(format, fd, file->path);
   close(fd);
   bool same = format->variables == variables;
@@ -128,10 +115,10 @@ struct checkpoint_file layout_for_restart(const struct layout* layout) {
   struct checkpoint_file file = near_file(layout);
   struct share* share = &file.share;
   struct near_file* format = &file.format;
-  int rank = rank_in(share->comm);
+  int rank = app_rank_in(share->comm);
   read_format(&file, layout->particles);
   near_check_set(format, rank == 0, file.path);
-  struct near_range part = near_even_part(format->records, rank, ranks_of(share->comm));
+  struct near_range part = near_even_part(format->records, rank, app_ranks_of(share->comm));
   share->count = part.count;
   place(&file);
   cut_ranges(share, format);
@@ -148,8 +135,7 @@ void layout_free(struct checkpoint_file* file) {
 
 /* By the lowest rank. */
 static void write_header(struct checkpoint_file* file, bool complete) {
-  int fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) app_fail("%s: %s", file->path, strerror(errno));
+  int fd = app_open(file->path, O_RDWR | O_CREAT);
   file->format.complete = complete;
   near_write_header(&file->format, fd, file->path);
   if (close(fd) != 0) app_fail("%s: %s", file->path, strerror(errno));
@@ -157,7 +143,7 @@ static void write_header(struct checkpoint_file* file, bool complete) {
 
 void layout_begin(struct checkpoint_file* file) {
   if (!file->near) return;
-  if (rank_in(file->share.comm) == 0) write_header(file, false);
+  if (app_rank_in(file->share.comm) == 0) write_header(file, false);
   APP_TRY(MPI_Barrier(file->share.comm));
 }
 
@@ -179,7 +165,7 @@ static uint64_t* sum_up(const struct checkpoint_file* file, const struct particl
 void layout_commit(struct checkpoint_file* file, const struct particles* particles) {
   if (!file->near) return;
   MPI_Comm comm = file->share.comm;
-  int rank = rank_in(comm), ranks = ranks_of(comm);
+  int rank = app_rank_in(comm), ranks = app_ranks_of(comm);
   uint64_t count = 0;
   uint64_t* sums = sum_up(file, particles, &count);
   int* counts = app_allocate((size_t)ranks * 2 * sizeof *counts);

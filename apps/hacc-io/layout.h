@@ -1,6 +1,5 @@
 /* Which file a rank's particles lie in, and where: one file of all ranks, or one for each neighborhood. */
-#ifndef SILL_HACC_LAYOUT_H
-#define SILL_HACC_LAYOUT_H
+#pragma once
 
 #include "near_file.h"
 #include "particles.h"
@@ -32,5 +31,3 @@ void layout_begin(struct checkpoint_file* file);
 
 /* When the particles are durable: complete, with their checksums. Collective over the file's ranks. */
 void layout_commit(struct checkpoint_file* file, const struct particles* particles);
-
-#endif

@@ -38,8 +38,7 @@ static const struct app app = {
     .name = "sill-hacc-io",
     .purpose = "checkpoint and restart of particles in one file, by storage windows, MPI-IO or POSIX",
     .example = "sill run mpiexec -n 2 sill-hacc-io --window storage --store /scratch --particles 10000000 --repeat 5",
-    .options = option_table,
-    .option_count = sizeof option_table / sizeof option_table[0],
+    APP_OPTIONS(option_table),
 };
 
 static const struct method* find_method(void) {
@@ -78,9 +77,7 @@ static void check_file(const struct checkpoint_file* file) {
   const char* path = file->path;
   struct stat status;
   off_t bytes = (off_t)file_bytes(&file->share);
-  int rank = 0;
-  APP_TRY(MPI_Comm_rank(file->share.comm, &rank));
-  if (rank == 0) {
+  if (app_rank_in(file->share.comm) == 0) {
     bool there = stat(path, &status) == 0;
     if (!there && (errno != ENOENT || !options.write)) app_fail("%s: %s", path, strerror(errno));
     if (!options.write && status.st_size != bytes)
@@ -187,8 +184,8 @@ int main(int argc, char** argv) {
   bool near = strcmp(options.layout, "neighborhood") == 0;
   struct layout layout = {near, near ? options.near : app_store(), options.split, options.particles, options.chunk};
   struct checkpoint_file file = options.write ? layout_for_checkpoint(&layout) : layout_for_restart(&layout);
-  app_note("method", method->name);
-  app_note("layout", options.layout);
+  app_note("method", "%s", method->name);
+  app_note("layout", "%s", options.layout);
   check_file(&file);
   bool right = run(method, &file);
   layout_free(&file);

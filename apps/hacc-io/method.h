@@ -1,7 +1,6 @@
 /* A way to write checkpoints into one file that all ranks share, and to read the last one back. Failures end the app.
  */
-#ifndef SILL_HACC_METHOD_H
-#define SILL_HACC_METHOD_H
+#pragma once
 
 #include "particles.h"
 
@@ -20,5 +19,3 @@ struct method {
 };
 
 extern const struct method window_method, mpiio_method, mpiio_collective_method, posix_method;
-
-#endif

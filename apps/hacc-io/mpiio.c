@@ -63,10 +63,8 @@ static void read_collective(struct particles* particles) {
 }
 static void sync_mpiio(void) { APP_TRY(MPI_File_sync(file.handle)); }
 static void close_mpiio(bool keep) {
-  int rank = 0;
-  APP_TRY(MPI_Comm_rank(file.share->comm, &rank));
   APP_TRY(MPI_File_close(&file.handle)); /* collective: nobody still has it open */
-  if (!keep && rank == 0) APP_TRY(MPI_File_delete(file.path, MPI_INFO_NULL));
+  if (!keep && app_rank_in(file.share->comm) == 0) APP_TRY(MPI_File_delete(file.path, MPI_INFO_NULL));
 }
 
 const struct method mpiio_method = {"mpiio", open_mpiio, write_independent, sync_mpiio, read_independent, close_mpiio};

@@ -1,6 +1,5 @@
 /* The particles of a checkpoint: which there are, where each lies in the file, what they hold. */
-#ifndef SILL_HACC_PARTICLES_H
-#define SILL_HACC_PARTICLES_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ uint64_t particles_sum(const struct particles* particles, const struct share* sh
 
 /* Compare every value with what the last checkpoint must hold; says which is the first wrong one. */
 bool particles_right(const struct particles* particles, const struct share* share);
-
-#endif

@@ -16,8 +16,7 @@ static struct {
 static void open_posix(const char* path, const struct share* share, bool create) {
   file.share = share;
   file.path = path;
-  file.fd = open(path, (create ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
-  if (file.fd < 0) app_fail("%s: %s", path, strerror(errno));
+  file.fd = app_open(path, create ? O_RDWR | O_CREAT : O_RDONLY);
 }
 
 static void write_posix(const struct particles* particles) {
@@ -37,10 +36,9 @@ static void read_posix(struct particles* particles) {
 
 static void close_posix(bool keep) {
   if (close(file.fd) != 0) app_fail("%s: %s", file.path, strerror(errno));
-  int rank = 0;
-  APP_TRY(MPI_Comm_rank(file.share->comm, &rank));
   APP_TRY(MPI_Barrier(file.share->comm)); /* nobody still has it open */
-  if (!keep && rank == 0 && unlink(file.path) != 0) app_fail("%s: %s", file.path, strerror(errno));
+  if (!keep && app_rank_in(file.share->comm) == 0 && unlink(file.path) != 0)
+    app_fail("%s: %s", file.path, strerror(errno));
 }
 
 const struct method posix_method = {"posix", open_posix, write_posix, sync_posix, read_posix, close_posix};

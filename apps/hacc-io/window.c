@@ -31,7 +31,7 @@ static void open_window(const char* path, const struct share* share, bool create
   APP_TRY(MPI_Win_allocate((MPI_Aint)file_bytes(share), 1, info, share->comm, &file.base, &file.window));
   APP_TRY(MPI_Info_free(&info));
   APP_TRY(MPI_Win_set_errhandler(file.window, MPI_ERRORS_RETURN));
-  APP_TRY(MPI_Comm_rank(share->comm, &file.rank));
+  file.rank = app_rank_in(share->comm);
   APP_TRY(MPI_Win_lock(MPI_LOCK_SHARED, file.rank, MPI_MODE_NOCHECK, file.window)); /* each its own segment alone */
   app_backing(file.base);
 }

@@ -1,6 +1,5 @@
 /* The text: which files there are, how they are cut into tasks, who is to do which, and the text of one task. */
-#ifndef MAPREDUCE_INPUT_H
-#define MAPREDUCE_INPUT_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -80,5 +79,3 @@ void text_wait(struct text* text, const struct input* input, const struct part* 
 /* Read a part of a file that all ranks have opened, with all of them; part NULL: nothing, for the sake of the others.
  * Collective over the file's ranks. */
 void text_read_all(struct text* text, MPI_File file, const struct input* input, const struct part* part);
-
-#endif

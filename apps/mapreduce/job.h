@@ -1,6 +1,5 @@
 /* One word count: what it is about, how far it is, what came out. */
-#ifndef MAPREDUCE_JOB_H
-#define MAPREDUCE_JOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ void run_collective(struct job* job);
 /* On rank 0: write the counts, compare them with a serial count, tell the top words and the times. Before a checkpoint
  * is given up, for who is killed until here can still go on from it. Collective over MPI_COMM_WORLD. */
 void job_report(struct job* job);
-
-#endif

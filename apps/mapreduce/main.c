@@ -41,8 +41,7 @@ static const struct app app = {
     .name = "sill-mapreduce",
     .purpose = "counts the words (runs of A-Z and a-z, in lower case) of all files of folders by MapReduce",
     .example = "sill run -n 4 -- sill-mapreduce --window storage --store /scratch/me --checkpoint /usr/share/doc",
-    .options = table,
-    .option_count = sizeof table / sizeof table[0],
+    APP_OPTIONS(table),
     .arguments = "FOLDER...",
 };
 
@@ -66,8 +65,7 @@ static int run(void) {
   struct job job = {.options = &options, .rank = app_rank(), .ranks = app_ranks()};
   job.skew = strcmp(options.distribution, "skewed") == 0 ? options.skew : 0;
   input_list(folders, inputs, options.task_bytes, &job.input);
-  job.done = app_allocate(job.input.tasks * sizeof *job.done);
-  memset(job.done, 0, job.input.tasks * sizeof *job.done);
+  job.done = app_allocate_zero(job.input.tasks * sizeof *job.done);
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* time from here on */
   job.start = app_seconds();
   if (strcmp(options.engine, "1s") == 0) {

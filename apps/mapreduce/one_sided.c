@@ -8,7 +8,6 @@
  * One-sided operations can do more at no cost: a rank that has no task left takes those of the next rank, by a
  * fetch-and-add on that rank's status. That is what makes 1S faster than 2S on skewed input; --fixed leaves it out, for
  * comparison. */
-#include <sill/sill.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -66,13 +66,11 @@ static bool verify(const struct record* records, size_t count, const struct inpu
 }
 
 static void tell_top(const struct record* records, size_t top) {
-  char line[160];
   for (size_t i = 0; i < top; i++) {
     int length = records[i].length < 100 ? (int)records[i].length : 100;
     char key[32];
     snprintf(key, sizeof key, "top %zu", i + 1);
-    snprintf(line, sizeof line, "%" PRIu64 " %.*s", records[i].count, length, records[i].letters);
-    app_note(key, line);
+    app_note(key, "%" PRIu64 " %.*s", records[i].count, length, records[i].letters);
   }
 }
 

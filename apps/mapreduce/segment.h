@@ -3,8 +3,7 @@
  *
  * Each segment is summed up with the number of the run and its place, so that what a killed job or a power cut left
  * behind the last whole one is never taken for one. */
-#ifndef MAPREDUCE_SEGMENT_H
-#define MAPREDUCE_SEGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ void segment_part(const struct segment* segment, int ranks, int rank, size_t* fr
 
 /* Add records to the words. Local. */
 void segment_reduce(const char* records, size_t bytes, struct words* words);
-
-#endif

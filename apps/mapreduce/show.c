@@ -5,7 +5,6 @@
 #include <sill/sill.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "app.h"

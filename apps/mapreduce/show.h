@@ -1,7 +1,6 @@
 /* What a run tells while it goes on: a line for people, or with --events one JSON object a line for programs. And how
  * it comes to a sudden end. */
-#ifndef MAPREDUCE_SHOW_H
-#define MAPREDUCE_SHOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ void kill_now_due(void);
 
 /* Die, if it is due. Local. */
 void kill_in(enum kill_stage stage);
-
-#endif

@@ -9,8 +9,7 @@
  * once. A restart finds the tasks that have a segment, and deals out the others. All ranks read a segment only when the
  * status says that it's there, which is after the sync that made it durable, so nobody waits for anybody's checkpoint.
  */
-#ifndef MAPREDUCE_WINDOWS_H
-#define MAPREDUCE_WINDOWS_H
+#pragma once
 
 #include <mpi.h>
 
@@ -70,5 +69,3 @@ uint64_t windows_take(struct windows* windows, int rank);
 /* The begins of this rank's own windows. The head of rank 0's log is written last: if it is there, all are. Local. */
 struct head* log_of(const struct windows* windows);
 struct result* result_of(const struct windows* windows);
-
-#endif

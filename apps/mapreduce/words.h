@@ -1,6 +1,5 @@
 /* Words and how often they came: private to a rank, and as bytes that travel between ranks and lie in windows. */
-#ifndef MAPREDUCE_WORDS_H
-#define MAPREDUCE_WORDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ struct list words_sorted(const struct words* words);
 
 /* One sorted list of two sorted lists without a word in common. The caller frees its data. Local. */
 struct list list_merge(const struct list* left, const struct list* right);
-
-#endif

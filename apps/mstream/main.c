@@ -26,8 +26,7 @@ static const struct app app = {
     .name = "sill-mstream",
     .purpose = "bandwidth of a window's memory in large segments: sequential, padded, random, mixed; and out of core.",
     .example = "mpiexec -n 1 sill-mstream --window storage --store /scratch --window-bytes 2g --segment 16m",
-    .options = options,
-    .option_count = sizeof options / sizeof options[0]};
+    APP_OPTIONS(options)};
 
 /* 0, or the exit code after the reason. */
 static int check_options(void) {
@@ -51,10 +50,8 @@ static void prepare(void) {
   stream.count = stream.bytes / stream.segment;
   stream.pattern = app_allocate(words * sizeof *stream.pattern);
   stream.sums = app_allocate((words + 1) * sizeof *stream.sums);
-  stream.buffer = app_allocate(stream.segment);
-  stream.writer = app_allocate(stream.count * sizeof *stream.writer);
-  memset(stream.buffer, 0, stream.segment);
-  memset(stream.writer, 0, stream.count * sizeof *stream.writer);
+  stream.buffer = app_allocate_zero(stream.segment);
+  stream.writer = app_allocate_zero(stream.count * sizeof *stream.writer);
   stream.sums[0] = 0;
   for (size_t i = 0; i < words; ++i) {
     stream.pattern[i] = app_random(&random);

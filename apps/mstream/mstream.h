@@ -5,8 +5,7 @@
  * the segment and on the number of the pass that wrote it. So a put needs no preparation that would be measured, and
  * wrong, old or misplaced bytes show.
  */
-#ifndef MSTREAM_H
-#define MSTREAM_H
+#pragma once
 
 #include "app.h"
 
@@ -55,5 +54,3 @@ const struct kernel* stream_kernel(const char* name);
 
 /* Whether the window holds what was written: with updates, whether as many as there were have come to stay. Local. */
 bool stream_check(const struct stream* stream, uint64_t updates);
-
-#endif

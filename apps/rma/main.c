@@ -6,8 +6,6 @@
 
 #include "rma.h"
 
-enum { max_sizes = 64 };
-
 static const char* pattern = "one-to-one";
 static const char* aggregate = "both";
 static const char* ops = "put,get,accumulate,fetch_and_op,compare_and_swap";
@@ -31,8 +29,7 @@ static const struct app_option options[] = {
 static const struct app app = {.name = "sill-rma",
                                .purpose = "latency and bandwidth of one-sided operations.",
                                .example = "mpiexec -n 2 sill-rma --window storage --store /scratch --ops put,get",
-                               .options = options,
-                               .option_count = sizeof options / sizeof options[0]};
+                               APP_OPTIONS(options)};
 
 static struct point points[max_points];
 static size_t point_count;
@@ -99,10 +96,8 @@ static void open_window(struct access* a) {
   /* Each begins with the next rank, so that not all go for the same one. */
   for (int t = 1; t <= last && (all || rank == 0); ++t) targets[a->target_count++] = (rank + t) % ranks;
   a->slice = all ? (MPI_Aint)window_bytes * rank : 0;
-  a->local = app_allocate((size_t)largest);
-  a->result = app_allocate((size_t)largest);
-  memset(a->local, 0, (size_t)largest);
-  memset(a->result, 0, (size_t)largest);
+  a->local = app_allocate_zero((size_t)largest);
+  a->result = app_allocate_zero((size_t)largest);
 
   char* base = NULL;
   MPI_Aint bytes = (MPI_Aint)window_bytes * (all ? ranks : 1);

@@ -4,8 +4,7 @@
  * flush. A measurement is the median of its batches; those of a point are spread over rounds over all points, so that a
  * disturbance of a moment can't sit on one point.
  */
-#ifndef RMA_H
-#define RMA_H
+#pragma once
 
 #include "app.h"
 
@@ -53,5 +52,3 @@ void run_point(struct point* point, const struct access* access, double budget);
 /* Whether what the chosen operations transfer arrives, at each target; `spoil`: a byte is changed on the way. One rank
  * at a time. Local. */
 bool check_transfers(const struct access* access, const bool* chosen, int largest, bool spoil);
-
-#endif

@@ -34,8 +34,7 @@ static const struct app app = {
     .name = "sill-split",
     .purpose = "what it costs to find the ranks that share a directory, by method and number of ranks",
     .example = "sill run mpiexec -n 16 sill-split --near /local",
-    .options = option_table,
-    .option_count = sizeof option_table / sizeof option_table[0],
+    APP_OPTIONS(option_table),
 };
 
 struct operations {
@@ -47,37 +46,23 @@ struct operations {
 static char names[max_methods][32];
 
 static size_t read_methods(void) {
-  static const char* const known[] = {"none", "auto", "exhaustive", "heuristic", "fingerprint"};
+  const char* list = options.methods;
   size_t count = 0;
-  for (const char* at = options.methods; count < max_methods; at++) {
-    size_t length = strcspn(at, ",");
-    bool found = false;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-      found |= strlen(known[i]) == length && memcmp(known[i], at, length) == 0;
-    if (!found) return 0;
-    snprintf(names[count++], sizeof names[0], "%.*s", (int)length, at);
-    at += length;
-    if (*at == '\0') return count;
+  for (const char* name; (name = app_next_name(&list)) != NULL; count++) {
+    if (count == max_methods || !app_is_among(name, "none|auto|exhaustive|heuristic|fingerprint")) return 0;
+    snprintf(names[count], sizeof names[0], "%s", name);
   }
-  return 0;
+  return count;
 }
 
 /* Without --counts: the powers of two below the number of ranks, and that. */
-static size_t read_counts(int* counts) {
+static size_t read_counts(uint64_t* counts) {
   size_t count = 0;
-  if (options.ranks == NULL) {
-    for (int ranks = 1; ranks < app_ranks(); ranks *= 2) counts[count++] = ranks;
-    counts[count++] = app_ranks();
-    return count;
-  }
-  for (const char* at = options.ranks; count < max_counts; ++at) {
-    uint64_t number = 0;
-    at = app_read_size(at, &number);
-    if (at == NULL || number == 0 || number > (uint64_t)app_ranks()) return 0;
-    counts[count++] = (int)number;
-    if (*at == '\0') return count;
-  }
-  return 0;
+  uint64_t all = (uint64_t)app_ranks();
+  if (options.ranks != NULL) return app_read_sizes(options.ranks, 1, all, counts, max_counts);
+  for (uint64_t ranks = 1; ranks < all; ranks *= 2) counts[count++] = ranks;
+  counts[count++] = all;
+  return count;
 }
 
 /* --- one split --- */
@@ -101,10 +86,8 @@ static struct operations count_operations(MPI_Comm comm) {
 /* How many nodes the ranks are on. */
 static int count_nodes(MPI_Comm comm) {
   MPI_Comm node = MPI_COMM_NULL;
-  int rank = 0, nodes = 0;
   APP_TRY(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-  APP_TRY(MPI_Comm_rank(node, &rank));
-  int leads = rank == 0 ? 1 : 0;
+  int leads = app_rank_in(node) == 0 ? 1 : 0, nodes = 0;
   APP_TRY(MPI_Allreduce(&leads, &nodes, 1, MPI_INT, MPI_SUM, comm));
   APP_TRY(MPI_Comm_free(&node));
   return nodes;
@@ -112,45 +95,30 @@ static int count_nodes(MPI_Comm comm) {
 
 /* The lowest rank of each rank's group, -1 for none: two splits are the same if these are. */
 static int lowest(MPI_Comm comm, MPI_Comm group) {
-  int rank = 0, low = -1;
-  APP_TRY(MPI_Comm_rank(comm, &rank));
+  int rank = app_rank_in(comm), low = -1;
   if (group != MPI_COMM_NULL) APP_TRY(MPI_Allreduce(&rank, &low, 1, MPI_INT, MPI_MIN, group));
   return low;
 }
 
 /* --- figures --- */
 
-static int compare_doubles(const void* left, const void* right) {
-  double a = *(const double*)left, b = *(const double*)right;
-  return (a > b) - (a < b);
-}
-
-static void report_time(const char* labels, const char* statistic, double seconds) {
-  char all[200];
-  snprintf(all, sizeof all, "%s statistic=%s", labels, statistic);
-  app_result("time", all, seconds * 1e6, "us");
-}
-
 /* Median, and the interval around it that its order statistics give whatever the distribution is. Sorts them. */
 static void report(int ranks, int nodes, const char* method, double* seconds, size_t count) {
   char labels[120];
   snprintf(labels, sizeof labels, "count=%d nodes=%d method=%s", ranks, nodes, method);
-  qsort(seconds, count, sizeof *seconds, compare_doubles);
   double below = floor(((double)count - 1.96 * sqrt((double)count)) / 2);
   size_t low = below > 1 ? (size_t)below - 1 : 0;
-  report_time(labels, "median", app_median(seconds, count));
-  report_time(labels, "low", seconds[low]);
-  report_time(labels, "high", seconds[count - 1 - low]);
+  app_result_of("time", app_median(seconds, count) * 1e6, "us", "%s statistic=median", labels); /* sorts */
+  app_result_of("time", seconds[low] * 1e6, "us", "%s statistic=low", labels);
+  app_result_of("time", seconds[count - 1 - low] * 1e6, "us", "%s statistic=high", labels);
 }
 
 static void report_operations(int ranks, int nodes, const char* method, const struct operations* operations) {
   static const char* const kinds[] = {"create", "look", "remove"};
   const uint64_t values[] = {operations->creates, operations->looks, operations->removes};
-  for (int i = 0; i < 3; i++) {
-    char labels[160];
-    snprintf(labels, sizeof labels, "count=%d nodes=%d method=%s kind=%s", ranks, nodes, method, kinds[i]);
-    app_result("operations", labels, (double)values[i], "1");
-  }
+  for (int i = 0; i < 3; i++)
+    app_result_of("operations", (double)values[i], "1", "count=%d nodes=%d method=%s kind=%s", ranks, nodes, method,
+                  kinds[i]);
 }
 
 /* --- all splits --- */
@@ -159,8 +127,7 @@ static void report_operations(int ranks, int nodes, const char* method, const st
 static bool measure(MPI_Comm comm, const char* folder, size_t methods) {
   double* seconds = app_allocate(methods * options.repetitions * sizeof *seconds);
   struct operations operations[max_methods] = {{0}};
-  int ranks = 0, nodes = count_nodes(comm), exact[2] = {-2, -2}; /* exhaustive, auto */
-  APP_TRY(MPI_Comm_size(comm, &ranks));
+  int ranks = app_ranks_of(comm), nodes = count_nodes(comm), exact[2] = {-2, -2}; /* exhaustive, auto */
   bool right = true;
   for (uint64_t i = 0; i < options.repetitions; i++) {
     for (size_t turn = 0; turn < methods; turn++) {
@@ -187,13 +154,13 @@ static bool measure(MPI_Comm comm, const char* folder, size_t methods) {
   return right;
 }
 
-static bool run(const int* counts, size_t count, size_t methods) {
+static bool run(const uint64_t* counts, size_t count, size_t methods) {
   char folder[4096];
   bool right = true;
   app_folder(options.near, folder, sizeof folder);
   for (size_t i = 0; i < count; i++) {
     MPI_Comm some = MPI_COMM_NULL;
-    APP_TRY(MPI_Comm_split(MPI_COMM_WORLD, app_rank() < counts[i] ? 0 : MPI_UNDEFINED, 0, &some));
+    APP_TRY(MPI_Comm_split(MPI_COMM_WORLD, (uint64_t)app_rank() < counts[i] ? 0 : MPI_UNDEFINED, 0, &some));
     if (some == MPI_COMM_NULL) continue;
     right = measure(some, folder, methods) && right;
     APP_TRY(MPI_Comm_free(&some));
@@ -202,22 +169,23 @@ static bool run(const int* counts, size_t count, size_t methods) {
   return right;
 }
 
+/* 0, or the exit code after saying what is wrong with the options. */
+static int check_options(uint64_t* counts, size_t* count, size_t* methods) {
+  if (options.near == NULL) return app_wrong("--near: name the directory");
+  if ((*methods = read_methods()) == 0) return app_wrong("--methods %s: one is unknown", options.methods);
+  if ((*count = read_counts(counts)) == 0)
+    return app_wrong("--counts %s: not a list of numbers of up to %d ranks", options.ranks, app_ranks());
+  if (options.repetitions == 0 || options.repetitions > 1 << 20) return app_wrong("--repetitions: 1 to %d", 1 << 20);
+  return app_has_sill() ? 0 : app_wrong("Sill isn't loaded: start it with `sill run`");
+}
+
 int main(int argc, char** argv) {
-  int code = 0, counts[max_counts];
+  int code = 0;
+  uint64_t counts[max_counts];
   size_t count = 0, methods = 0;
   MPI_Init(&argc, &argv);
-  if (!app_begin(&app, argc, argv, &code)) {
-    MPI_Finalize();
-    return code;
-  }
-  if (options.near == NULL) code = app_wrong("--near: name the directory");
-  if (code == 0 && (methods = read_methods()) == 0) code = app_wrong("--methods %s: one is unknown", options.methods);
-  if (code == 0 && (count = read_counts(counts)) == 0)
-    code = app_wrong("--counts %s: not a list of numbers of up to %d ranks", options.ranks, app_ranks());
-  if (code == 0 && (options.repetitions == 0 || options.repetitions > 1 << 20))
-    code = app_wrong("--repetitions: 1 to %d", 1 << 20);
-  if (code == 0 && !app_has_sill()) code = app_wrong("Sill isn't loaded: start it with `sill run`");
-  if (code == 0) code = app_end(run(counts, count, methods));
+  if (app_begin(&app, argc, argv, &code) && (code = check_options(counts, &count, &methods)) == 0)
+    code = app_end(run(counts, count, methods));
   MPI_Finalize();
   return code;
 }

@@ -59,11 +59,9 @@ static void end_progress(void) {
 
 /* This rank's units: its part of the neighborhood's, side by side. */
 static void own_units(const struct copy* copy, uint64_t* first, uint64_t* end) {
-  int ranks = 0;
-  APP_TRY(MPI_Comm_size(copy->comm, &ranks));
-  uint64_t units = near_units(&copy->format), rank = (uint64_t)copy->rank;
-  *first = units * rank / (uint64_t)ranks;
-  *end = units * (rank + 1) / (uint64_t)ranks;
+  uint64_t units = near_units(&copy->format), rank = (uint64_t)copy->rank, ranks = (uint64_t)app_ranks_of(copy->comm);
+  *first = units * rank / ranks;
+  *end = units * (rank + 1) / ranks;
 }
 
 static uint64_t unit_bytes(const struct copy* copy, uint64_t index) {

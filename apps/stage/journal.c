@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,8 +44,7 @@ void journal_open(struct copy* copy, bool fresh, uint64_t inode) {
   struct head head = head_of(copy, inode);
   if (snprintf(journal->path, sizeof journal->path, "%s.staging", copy->near) >= path_room)
     app_fail("%s: the path is too long", copy->near);
-  journal->fd = open(journal->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (journal->fd < 0) app_fail("%s: %s", journal->path, strerror(errno));
+  journal->fd = app_open(journal->path, O_RDWR | O_CREAT);
   if (copy->rank == 0) begin(copy, fresh, &head);
   APP_TRY(MPI_Barrier(copy->comm));
 }

@@ -37,8 +37,7 @@ static const struct app app = {
     .name = "sill-stage",
     .purpose = "turn the files of neighborhoods into one canonical file (out), and back (in)",
     .example = "sill run mpiexec -n 4 sill-stage --near /local/hacc-io.near --file /project/hacc-io.dat out",
-    .options = option_table,
-    .option_count = sizeof option_table / sizeof option_table[0],
+    APP_OPTIONS(option_table),
     .arguments = "out|in",
 };
 
@@ -62,12 +61,6 @@ __attribute__((format(printf, 2, 3))) static void name(char* to, const char* for
   if (length < 0 || length >= path_room) app_fail("%s: the path is too long", to);
 }
 
-static int open_file(const char* path, int flags) {
-  int fd = open(path, flags | O_CLOEXEC, 0600);
-  if (fd < 0) app_fail("%s: %s", path, strerror(errno));
-  return fd;
-}
-
 static struct stat state_of(int fd, const char* path) {
   struct stat status;
   if (fstat(fd, &status) != 0) app_fail("%s: %s", path, strerror(errno));
@@ -79,7 +72,7 @@ static void sync_folder(const char* path) {
   char copy[path_room];
   name(copy, "%s", path);
   const char* folder = dirname(copy);
-  int fd = open_file(folder, O_RDONLY | O_DIRECTORY);
+  int fd = app_open(folder, O_RDONLY | O_DIRECTORY);
   if (fsync(fd) != 0) app_fail("%s: %s", folder, strerror(errno));
   close(fd);
 }
@@ -93,13 +86,13 @@ static void begin(struct copy* copy, bool out) {
   const char* parent = dirname(folder);
   copy->comm = app_neighborhood(MPI_COMM_WORLD, parent, options.split);
   if (copy->comm == MPI_COMM_NULL) app_fail("--near %s: this rank has no folder %s", copy->near, parent);
-  APP_TRY(MPI_Comm_rank(copy->comm, &copy->rank));
+  copy->rank = app_rank_in(copy->comm);
 }
 
 /* Make the target where it isn't; 1 if it is new. By one rank. */
 static int make_target(const char* path, uint64_t bytes) {
   int fresh = access(path, F_OK) != 0;
-  int fd = open_file(path, O_RDWR | O_CREAT);
+  int fd = app_open(path, O_RDWR | O_CREAT);
   if (ftruncate(fd, (off_t)bytes) != 0) app_fail("%s: %s", path, strerror(errno));
   if (close(fd) != 0) app_fail("%s: %s", path, strerror(errno));
   return fresh;
@@ -107,11 +100,9 @@ static int make_target(const char* path, uint64_t bytes) {
 
 /* Source and target are open, and the journal is that of this copy. Collective over MPI_COMM_WORLD. */
 static void open_both(struct copy* copy, MPI_Comm sharing, uint64_t bytes) {
-  int rank = 0, fresh = 0;
-  APP_TRY(MPI_Comm_rank(sharing, &rank));
-  if (rank == 0) fresh = make_target(copy->target, bytes);
+  int fresh = app_rank_in(sharing) == 0 ? make_target(copy->target, bytes) : 0;
   APP_TRY(MPI_Bcast(&fresh, 1, MPI_INT, 0, sharing));
-  copy->target_fd = open_file(copy->target, O_RDWR);
+  copy->target_fd = app_open(copy->target, O_RDWR);
   uint64_t inode = state_of(copy->target_fd, copy->target).st_ino;
   journal_open(copy, fresh != 0, inode);
 }
@@ -120,7 +111,7 @@ static void open_both(struct copy* copy, MPI_Comm sharing, uint64_t bytes) {
 
 static void prepare_out(struct copy* copy) {
   name(copy->source, "%s", copy->near);
-  copy->source_fd = open_file(copy->source, O_RDONLY);
+  copy->source_fd = app_open(copy->source, O_RDONLY);
   near_read_header(&copy->format, copy->source_fd, copy->source);
   near_check_set(&copy->format, copy->rank == 0, copy->source);
   name(copy->target, "%s.%016" PRIx64 ".part", copy->canonical, copy->format.set);
@@ -131,21 +122,16 @@ static void prepare_out(struct copy* copy) {
 
 /* Bytes of a record's values, of the option. */
 static bool read_values(struct near_file* format) {
-  const char* at = options.values;
-  for (;;) {
-    uint64_t bytes = 0;
-    at = app_read_size(at, &bytes);
-    if (at == NULL || bytes == 0 || bytes > 1 << 16 || format->variables == near_variables) return false;
-    format->value_bytes[format->variables++] = (uint32_t)bytes;
-    if (*at++ == '\0') return true;
-  }
+  uint64_t bytes[near_variables];
+  format->variables = (uint32_t)app_read_sizes(options.values, 1, 1 << 16, bytes, near_variables);
+  for (uint32_t v = 0; v < format->variables; v++) format->value_bytes[v] = (uint32_t)bytes[v];
+  return format->variables > 0;
 }
 
 /* Each rank gets as many records; those of a neighborhood's ranks make its file. */
 static void divide(struct copy* copy) {
   struct near_file* format = &copy->format;
-  int ranks = 0;
-  APP_TRY(MPI_Comm_size(copy->comm, &ranks));
+  int ranks = app_ranks_of(copy->comm);
   struct near_range own = near_even_part(format->total, app_rank(), app_ranks());
   format->range_count = (uint64_t)ranks;
   format->ranges = app_allocate((size_t)ranks * sizeof own);
@@ -156,7 +142,7 @@ static void divide(struct copy* copy) {
 static void prepare_in(struct copy* copy) {
   struct near_file* format = &copy->format;
   name(copy->source, "%s", copy->canonical);
-  copy->source_fd = open_file(copy->source, O_RDONLY);
+  copy->source_fd = app_open(copy->source, O_RDONLY);
   struct stat status = state_of(copy->source_fd, copy->source);
   uint64_t record = near_record_bytes(format), bytes = (uint64_t)status.st_size;
   if (bytes == 0 || bytes % record != 0)

@@ -1,6 +1,5 @@
 /* Copying between a neighborhood's file and the canonical one, unit by unit, with a journal of what is done. */
-#ifndef SILL_STAGE_H
-#define SILL_STAGE_H
+#pragma once
 
 #include <mpi.h>
 
@@ -47,5 +46,3 @@ uint64_t copy_units(struct copy* copy);
 /* Read the target again, from the device if the kernel can forget, and compare with the checksums. Collective over
  * MPI_COMM_WORLD. */
 bool copy_right(struct copy* copy);
-
-#endif

@@ -33,48 +33,27 @@ static const struct app app = {
     .name = "sill-winalloc",
     .purpose = "time to get and to free global memory: windows allocated, created, dynamic, shared.",
     .example = "mpiexec -n 2 sill-winalloc --window storage --store /scratch --probe",
-    .options = options,
-    .option_count = sizeof options / sizeof options[0]};
+    APP_OPTIONS(options)};
 
 enum step { step_get, step_free, step_create, step_reserve, step_remove, step_count };
 static const char* const step_names[step_count] = {"get", "free", "create", "reserve", "remove"};
 
 /* Whether a list separated by commas has this word. */
 static bool contains(const char* list, const char* word) {
-  size_t length = strlen(word);
-  for (const char* at = list; *at != '\0'; at += *at == ',') {
-    size_t here = strcspn(at, ",");
-    if (here == length && memcmp(at, word, length) == 0) return true;
-    at += here;
-  }
+  for (const char* name; (name = app_next_name(&list)) != NULL;)
+    if (strcmp(name, word) == 0) return true;
   return false;
 }
 
-/* What is wrong with --methods, "" if nothing. */
+/* What of --methods is none; NULL if all are. */
 static const char* unknown_method(void) {
-  static char name[64];
-  for (const char* at = chosen;; ++at) {
-    size_t length = strcspn(at, ",");
-    bool known = false;
-    for (size_t i = 0; i < method_count; ++i)
-      known |= strlen(methods[i].name) == length && memcmp(methods[i].name, at, length) == 0;
-    snprintf(name, sizeof name, "\"%.*s\"", (int)length, at);
-    if (!known) return name;
-    at += length;
-    if (*at == '\0') return "";
+  const char* list = chosen;
+  for (const char* name; (name = app_next_name(&list)) != NULL;) {
+    size_t i = 0;
+    while (i < method_count && strcmp(methods[i].name, name) != 0) ++i;
+    if (i == method_count) return name;
   }
-}
-
-/* The numbers of --sizes; 0 if they aren't all sizes. */
-static size_t read_sizes(uint64_t* bytes) {
-  size_t count = 0;
-  for (const char* at = sizes; at != NULL && count < max_sizes; ++at) {
-    at = app_read_size(at, &bytes[count]);
-    if (at == NULL || bytes[count] < 8 || bytes[count] > INT64_MAX) return 0;
-    ++count;
-    if (*at == '\0') return count;
-  }
-  return 0;
+  return NULL;
 }
 
 /* Seconds since *mark, which becomes now. */
@@ -136,8 +115,7 @@ static void time_file(uint64_t bytes, double* steps) {
   if (length < 0 || (size_t)length >= sizeof path) app_fail("%s: the path is too long", app_store());
   APP_TRY(MPI_Barrier(MPI_COMM_WORLD));
   double mark = app_seconds();
-  int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) app_fail("%s: %s", path, strerror(errno));
+  int file = app_open(path, O_RDWR | O_CREAT | O_EXCL);
   steps[step_create] = lap(&mark);
   int error = posix_fallocate(file, 0, (off_t)bytes);
   if (error != 0) app_fail("%s: %s", path, strerror(error));
@@ -149,11 +127,9 @@ static void time_file(uint64_t bytes, double* steps) {
 }
 
 static void report(const char* method, uint64_t bytes, double* seconds, enum step first, enum step last) {
-  for (int step = (int)first; step <= (int)last; ++step) {
-    char labels[128];
-    snprintf(labels, sizeof labels, "method=%s bytes=%" PRIu64 " step=%s", method, bytes, step_names[step]);
-    app_result("time", labels, app_median(seconds + (size_t)step * iterations, iterations) * 1e6, "us");
-  }
+  for (int step = (int)first; step <= (int)last; ++step)
+    app_result_of("time", app_median(seconds + (size_t)step * iterations, iterations) * 1e6, "us",
+                  "method=%s bytes=%" PRIu64 " step=%s", method, bytes, step_names[step]);
 }
 
 /* One method, or the probe if it is NULL, with one size. Returns whether its memory held what was put there. */
@@ -185,7 +161,7 @@ static bool measure_all(const uint64_t* bytes, size_t count) {
   for (size_t m = 0; m <= method_count; ++m) {
     const struct method* method = m < method_count ? &methods[m] : NULL;
     bool wanted = method != NULL ? contains(chosen, method->name) : probe;
-    if (wanted && method != NULL) app_note(method->name, method->calls);
+    if (wanted && method != NULL) app_note(method->name, "%s", method->calls);
     for (size_t i = 0; i < count; ++i) {
       app_progress("measure", done++, all, "measurements");
       if (wanted && !measure(method, bytes[i])) right = false;
@@ -199,11 +175,11 @@ int main(int argc, char** argv) {
   int code = 0;
   if (app_begin(&app, argc, argv, &code)) {
     uint64_t bytes[max_sizes];
-    size_t count = read_sizes(bytes);
+    size_t count = app_read_sizes(sizes, 8, INT64_MAX, bytes, max_sizes);
     if (count == 0) {
       code = app_wrong("--sizes %s: not a list of up to %d sizes from 8 on", sizes, max_sizes);
-    } else if (unknown_method()[0] != '\0') {
-      code = app_wrong("--methods: %s is unknown; see --help", unknown_method());
+    } else if (unknown_method() != NULL) {
+      code = app_wrong("--methods: \"%s\" is unknown; see --help", unknown_method());
     } else if (iterations == 0) {
       code = app_wrong("--iterations: at least 1");
     } else {

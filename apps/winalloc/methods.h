@@ -1,6 +1,5 @@
 /* The ways in which MPI gives global memory. */
-#ifndef WINALLOC_METHODS_H
-#define WINALLOC_METHODS_H
+#pragma once
 
 #include "app.h"
 
@@ -25,5 +24,3 @@ extern const size_t method_count;
 /* Make, and free, what all methods share: a communicator of the node's ranks, room for addresses. Collective. */
 void methods_begin(void);
 void methods_end(void);
-
-#endif
