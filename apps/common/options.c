@@ -105,18 +105,14 @@ bool app_is_among(const char* text, const char* choices) {
 
 static const char* read_value(const struct app_option* option, const char* text) {
   switch (option->kind) {
-    case APP_FLAG:
-      *(bool*)option->value = true;
-      return NULL;
-    case APP_NUMBER:
-      return read_number(option->name, text, option->value);
+    case APP_FLAG: *(bool*)option->value = true; return NULL;
+    case APP_NUMBER: return read_number(option->name, text, option->value);
     case APP_SIZE: {
       const char* end = app_read_size(text, option->value);
       return end != NULL && *end == '\0' ? NULL
                                          : wrong("--%s %s: not a size such as 4096, 4k, 1.5g", option->name, text);
     }
-    case APP_REAL:
-      return read_real(option->name, text, option->value);
+    case APP_REAL: return read_real(option->name, text, option->value);
     case APP_CHOICE:
       *(const char**)option->value = text;
       return app_is_among(text, option->argument)
@@ -256,20 +252,12 @@ static void print_parameter(FILE* file, const struct app_option* option) {
   app_print_string(file, option->name);
   fputs(": ", file);
   switch (option->kind) {
-    case APP_FLAG:
-      fputs(*(const bool*)option->value ? "true" : "false", file);
-      break;
+    case APP_FLAG: fputs(*(const bool*)option->value ? "true" : "false", file); break;
     case APP_NUMBER:
-    case APP_SIZE:
-      fprintf(file, "%" PRIu64, *(const uint64_t*)option->value);
-      break;
-    case APP_REAL:
-      fprintf(file, "%.17g", *(const double*)option->value);
-      break;
+    case APP_SIZE: fprintf(file, "%" PRIu64, *(const uint64_t*)option->value); break;
+    case APP_REAL: fprintf(file, "%.17g", *(const double*)option->value); break;
     case APP_TEXT:
-    case APP_CHOICE:
-      app_print_string(file, *(const char**)option->value);
-      break;
+    case APP_CHOICE: app_print_string(file, *(const char**)option->value); break;
   }
 }
 

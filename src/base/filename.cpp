@@ -14,16 +14,11 @@ Status append_field(const char* name, const std::string& text, std::string& path
 
 Status append_placeholder(char letter, const NameFields& fields, std::string& path) {
   switch (letter) {
-    case '%':
-      return append_field("a percent sign", "%", path);
-    case 'r':
-      return append_field("the rank", std::to_string(fields.rank), path);
-    case 'h':
-      return append_field("the host name", fields.host, path);
-    case 'w':
-      return append_field("the window number", fields.window, path);
-    case 'j':
-      return append_field("the job id", fields.job, path);
+    case '%': return append_field("a percent sign", "%", path);
+    case 'r': return append_field("the rank", std::to_string(fields.rank), path);
+    case 'h': return append_field("the host name", fields.host, path);
+    case 'w': return append_field("the window number", fields.window, path);
+    case 'j': return append_field("the job id", fields.job, path);
     default:
       return {Cause::bad_hint, std::string("'%") + letter + "' is no placeholder; expected %r, %h, %w, %j or %%"};
   }

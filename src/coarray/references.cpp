@@ -65,8 +65,7 @@ bool follow_one(const Reference& reference, bool first, Part& part) {
     case ReferenceKind::component:
       section.begin += reference.component.offset;
       return reference.component.token_offset == 0;
-    case ReferenceKind::static_array:
-      return follow_static_array(reference, section);
+    case ReferenceKind::static_array: return follow_static_array(reference, section);
     case ReferenceKind::array: {
       const Descriptor* bounds = static_cast<LibcafToken*>(coarray.token())->descriptor;
       return first && coarray.allocatable && bounds && follow_array(reference, *bounds, section, part.offsets);

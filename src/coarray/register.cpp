@@ -169,13 +169,10 @@ SILL_CAF_EXPORT void _gfortran_caf_register(std::size_t size, int kind, Token* t
   start();
   switch (static_cast<Registration>(kind)) {
     case Registration::static_coarray:
-    case Registration::allocatable_coarray:
-      return register_coarray(call);
+    case Registration::allocatable_coarray: return register_coarray(call);
     case Registration::component:
-    case Registration::component_memory:
-      return register_component(call);
-    default:
-      break;
+    case Registration::component_memory: return register_component(call);
+    default: break;
   }
   const window::HintOverride memory;
   call.pass_on();

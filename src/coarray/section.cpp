@@ -77,18 +77,12 @@ struct Wide {
 
 void run_inner(std::byte* to, const std::byte* from, const Loop& loop, std::size_t element) {
   switch (element) {
-    case 1:
-      return copy_row<std::uint8_t>(to, from, loop);
-    case 2:
-      return copy_row<std::uint16_t>(to, from, loop);
-    case 4:
-      return copy_row<std::uint32_t>(to, from, loop);
-    case 8:
-      return copy_row<std::uint64_t>(to, from, loop);
-    case 16:
-      return copy_row<Wide>(to, from, loop);
-    default:
-      return copy_rows(to, from, loop, element);
+    case 1: return copy_row<std::uint8_t>(to, from, loop);
+    case 2: return copy_row<std::uint16_t>(to, from, loop);
+    case 4: return copy_row<std::uint32_t>(to, from, loop);
+    case 8: return copy_row<std::uint64_t>(to, from, loop);
+    case 16: return copy_row<Wide>(to, from, loop);
+    default: return copy_rows(to, from, loop, element);
   }
 }
 

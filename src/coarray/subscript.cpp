@@ -22,16 +22,11 @@ const std::ptrdiff_t* Offsets::add(const void* indices, int kind, std::size_t co
                                    std::ptrdiff_t unit) {
   if (count == 0) return nullptr;
   switch (kind) {
-    case 1:
-      return lists_.emplace_back(offsets_of<std::int8_t>(indices, count, lower, unit)).data();
-    case 2:
-      return lists_.emplace_back(offsets_of<std::int16_t>(indices, count, lower, unit)).data();
-    case 4:
-      return lists_.emplace_back(offsets_of<std::int32_t>(indices, count, lower, unit)).data();
-    case 8:
-      return lists_.emplace_back(offsets_of<std::int64_t>(indices, count, lower, unit)).data();
-    default:
-      return nullptr;
+    case 1: return lists_.emplace_back(offsets_of<std::int8_t>(indices, count, lower, unit)).data();
+    case 2: return lists_.emplace_back(offsets_of<std::int16_t>(indices, count, lower, unit)).data();
+    case 4: return lists_.emplace_back(offsets_of<std::int32_t>(indices, count, lower, unit)).data();
+    case 8: return lists_.emplace_back(offsets_of<std::int64_t>(indices, count, lower, unit)).data();
+    default: return nullptr;
   }
 }
 

@@ -18,41 +18,24 @@ thread_local std::string last_text;
 
 int error_class(Cause cause) {
   switch (cause) {
-    case Cause::ok:
-      return MPI_SUCCESS;
+    case Cause::ok: return MPI_SUCCESS;
     case Cause::bad_hint:
-    case Cause::hints_differ:
-      return MPI_ERR_INFO_VALUE;
-    case Cause::missing_hint:
-      return MPI_ERR_INFO_NOKEY;
-    case Cause::unknown_hint:
-      return MPI_ERR_INFO_KEY;
-    case Cause::no_such_file:
-      return MPI_ERR_NO_SUCH_FILE;
-    case Cause::bad_file:
-      return MPI_ERR_BAD_FILE;
-    case Cause::no_permission:
-      return MPI_ERR_ACCESS;
-    case Cause::read_only:
-      return MPI_ERR_READ_ONLY;
-    case Cause::no_space:
-      return MPI_ERR_NO_SPACE;
-    case Cause::quota:
-      return MPI_ERR_QUOTA;
-    case Cause::in_use:
-      return MPI_ERR_FILE_IN_USE;
-    case Cause::no_memory:
-      return MPI_ERR_NO_MEM;
-    case Cause::bad_argument:
-      return MPI_ERR_ARG;
-    case Cause::bad_size:
-      return MPI_ERR_SIZE;
-    case Cause::bad_disp:
-      return MPI_ERR_DISP;
-    case Cause::unsupported:
-      return MPI_ERR_UNSUPPORTED_OPERATION;
-    case Cause::io:
-      return MPI_ERR_IO;
+    case Cause::hints_differ: return MPI_ERR_INFO_VALUE;
+    case Cause::missing_hint: return MPI_ERR_INFO_NOKEY;
+    case Cause::unknown_hint: return MPI_ERR_INFO_KEY;
+    case Cause::no_such_file: return MPI_ERR_NO_SUCH_FILE;
+    case Cause::bad_file: return MPI_ERR_BAD_FILE;
+    case Cause::no_permission: return MPI_ERR_ACCESS;
+    case Cause::read_only: return MPI_ERR_READ_ONLY;
+    case Cause::no_space: return MPI_ERR_NO_SPACE;
+    case Cause::quota: return MPI_ERR_QUOTA;
+    case Cause::in_use: return MPI_ERR_FILE_IN_USE;
+    case Cause::no_memory: return MPI_ERR_NO_MEM;
+    case Cause::bad_argument: return MPI_ERR_ARG;
+    case Cause::bad_size: return MPI_ERR_SIZE;
+    case Cause::bad_disp: return MPI_ERR_DISP;
+    case Cause::unsupported: return MPI_ERR_UNSUPPORTED_OPERATION;
+    case Cause::io: return MPI_ERR_IO;
   }
   return MPI_ERR_OTHER;
 }

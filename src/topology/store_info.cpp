@@ -32,14 +32,10 @@ int answer(std::optional<bool> known) { return !known ? SILL_CANT_TELL : *known 
 
 int medium(Medium known) {
   switch (known) {
-    case Medium::memory:
-      return SILL_MEDIUM_MEMORY;
-    case Medium::solid_state:
-      return SILL_MEDIUM_SOLID_STATE;
-    case Medium::rotational:
-      return SILL_MEDIUM_ROTATIONAL;
-    case Medium::unknown:
-      break;
+    case Medium::memory: return SILL_MEDIUM_MEMORY;
+    case Medium::solid_state: return SILL_MEDIUM_SOLID_STATE;
+    case Medium::rotational: return SILL_MEDIUM_ROTATIONAL;
+    case Medium::unknown: break;
   }
   return SILL_MEDIUM_UNKNOWN;
 }

@@ -37,10 +37,8 @@ std::optional<int> rank_in(std::string_view text) {
 // A failed attempt as an outcome; nullopt where it is a fault of the system.
 std::optional<Outcome> outcome_of(int error, Outcome not_there) {
   switch (error) {
-    case ENOENT:
-      return not_there;
-    case ESTALE:
-      return Outcome::gone;
+    case ENOENT: return not_there;
+    case ESTALE: return Outcome::gone;
     case EROFS:
     case EACCES:
     case EPERM:
@@ -48,10 +46,8 @@ std::optional<Outcome> outcome_of(int error, Outcome not_there) {
     case EDQUOT:
     case EMLINK:
     case EOPNOTSUPP:
-    case ENOSYS:
-      return Outcome::refused;
-    default:
-      return std::nullopt;
+    case ENOSYS: return Outcome::refused;
+    default: return std::nullopt;
   }
 }
 

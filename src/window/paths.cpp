@@ -43,16 +43,13 @@ Result<Path> choose_path(std::span<const Request> requests, const Surroundings& 
   const bool across = library.shares_across_nodes && std::ranges::none_of(requests, &Request::rdma_hardware);
   const bool native_works = can_share && (around.one_node || across);
   switch (requests[0].path) {
-    case PathWish::create:
-      return Path::create;
-    case PathWish::direct:
-      return Path::direct;
+    case PathWish::create: return Path::create;
+    case PathWish::direct: return Path::direct;
     case PathWish::native:
       if (native_works) return around.one_node ? Path::shared : Path::allocate;
       return Status(Cause::unsupported,
                     "SILL_WINDOW_PATH=native: this MPI library can't do that across nodes or worlds");
-    case PathWish::best:
-      break;
+    case PathWish::best: break;
   }
   if (!native_works) return Path::direct;
   if (!around.one_node) return Path::allocate;

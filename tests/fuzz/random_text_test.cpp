@@ -60,18 +60,12 @@ class Mutator {
     const std::size_t at = below(text.size() + 1);
     const std::size_t length = below(8);
     switch (below(6)) {
-      case 0:
-        text.insert(at, 1, static_cast<char>(below(256)));
-        break;
+      case 0: text.insert(at, 1, static_cast<char>(below(256))); break;
       case 1:
         if (at < text.size()) text[at] = static_cast<char>(below(256));
         break;
-      case 2:
-        text.erase(at, length);
-        break;
-      case 3:
-        text.insert(at, text.substr(below(text.size() + 1), length));
-        break;
+      case 2: text.erase(at, length); break;
+      case 3: text.insert(at, text.substr(below(text.size() + 1), length)); break;
       default:  // twice as often as the others: words lead further into the readers than bytes
         text.replace(at, length, words_[below(words_.size())]);
     }

@@ -52,21 +52,13 @@ static void act(MPI_Win win, int target, int round, int64_t* out, int64_t* got) 
     for (int i = 0; i < p->count; i++) from[i] = operand(rank, target, p->first + i, round);
     const int n = p->count;
     switch (p->role) {
-      case ROLE_PUT:
-        MPI_Put(from, n, MPI_INT64_T, target, p->first, n, MPI_INT64_T, win);
-        break;
-      case ROLE_GET:
-        MPI_Get(to, n, MPI_INT64_T, target, p->first, n, MPI_INT64_T, win);
-        break;
-      case ROLE_SUM:
-        MPI_Accumulate(from, n, MPI_INT64_T, target, p->first, n, MPI_INT64_T, MPI_SUM, win);
-        break;
+      case ROLE_PUT: MPI_Put(from, n, MPI_INT64_T, target, p->first, n, MPI_INT64_T, win); break;
+      case ROLE_GET: MPI_Get(to, n, MPI_INT64_T, target, p->first, n, MPI_INT64_T, win); break;
+      case ROLE_SUM: MPI_Accumulate(from, n, MPI_INT64_T, target, p->first, n, MPI_INT64_T, MPI_SUM, win); break;
       case ROLE_MAX:
         MPI_Get_accumulate(from, n, MPI_INT64_T, to, n, MPI_INT64_T, target, p->first, n, MPI_INT64_T, MPI_MAX, win);
         break;
-      case ROLE_TICKET:
-        MPI_Fetch_and_op(from, to, MPI_INT64_T, target, p->first, MPI_SUM, win);
-        break;
+      case ROLE_TICKET: MPI_Fetch_and_op(from, to, MPI_INT64_T, target, p->first, MPI_SUM, win); break;
       case ROLE_SWAP:
         MPI_Compare_and_swap(from, &model[target * longs + p->first], to, MPI_INT64_T, target, p->first, win);
         break;

@@ -245,12 +245,9 @@ class RandomFrames : public testing::TestWithParam<bool> {
 
   std::uint64_t size() {
     switch (below(4)) {
-      case 0:
-        return below(4) * page;
-      case 1:
-        return long_one + below(4) * page;
-      default:
-        return below(40'000);
+      case 0: return below(4) * page;
+      case 1: return long_one + below(4) * page;
+      default: return below(40'000);
     }
   }
 
