@@ -115,6 +115,7 @@ typedef struct sill_store_info {
   uint64_t block_bytes;     /* what is allocated at once */
   int medium;               /* SILL_MEDIUM_... */
   int shared;               /* other machines see the same files; this and the following: SILL_NO, SILL_YES, ... */
+  int served;               /* a server or another process decides when others see mapped bytes, and keeps them */
   int read_only;
   int dax;       /* mappings reach the device itself, past the page cache */
   int reflink;   /* files can share blocks */

@@ -22,9 +22,6 @@ from .text import answer, size
 
 OK, WARN, BAD = "ok", "warn", "bad"
 
-# File systems whose coherence or durability of mapped files depends on a server or a layer below.
-_SERVERS = {"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs"}
-
 # At once; where a rank may have fewer, that is said.
 _MANY_WINDOWS = 256
 
@@ -150,7 +147,7 @@ def _judge(store: native.Store, trial: system.Trial) -> tuple[str, str]:
         return WARN, "little space: make room before windows are put here"
     if store.medium == "memory":
         return WARN, "memory, not storage: windows here use up memory and are gone after a reboot"
-    if store.file_system in _SERVERS or store.file_system.startswith("fuse"):
+    if store.served:
         return WARN, "a server's files: prefer a node's own disk or a parallel file system; check sync with make test"
     if not trial.reserve:
         return WARN, "blocks can't be reserved: use storage_alloc_reserve=sparse and keep space free"

@@ -45,6 +45,7 @@ class Store:
     block_bytes: int
     medium: str | None
     shared: bool | None
+    served: bool
     read_only: bool
     dax: bool | None
     reflink: bool | None
@@ -66,6 +67,7 @@ class StoreInfo(ctypes.Structure):
         ("block_bytes", ctypes.c_uint64),
         ("medium", ctypes.c_int),
         ("shared", ctypes.c_int),
+        ("served", ctypes.c_int),
         ("read_only", ctypes.c_int),
         ("dax", ctypes.c_int),
         ("reflink", ctypes.c_int),
@@ -81,6 +83,7 @@ class StoreInfo(ctypes.Structure):
             **{name: getattr(self, name) for name in numbers},
             **{name: _ANSWERS.get(getattr(self, name)) for name in answers},
             medium=_MEDIA[self.medium],
+            served=bool(self.served),
             read_only=bool(self.read_only),
         )
 

@@ -23,7 +23,7 @@ using sill::topology::SplitRequest;
 using sill::topology::Survey;
 
 // Bytes of the struct in the first version of SILL_ABI 1.
-constexpr std::size_t first_store_info = 920;
+constexpr std::size_t first_store_info = 928;
 
 // The list and all it points to.
 struct OwnedList : sill_store_list {

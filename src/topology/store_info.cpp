@@ -55,6 +55,7 @@ sill_store_info to_info(const Store& store) {
   info.block_bytes = store.block_size;
   info.medium = medium(store.medium);
   info.shared = answer(store.shared);
+  info.served = answer(store.served);
   info.read_only = answer(store.read_only);
   info.dax = answer(store.dax);
   info.reflink = answer(store.reflink);

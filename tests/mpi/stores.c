@@ -27,6 +27,7 @@ static void queried(void) {
   sill_store_info processes = {.size = sizeof processes};
   CHECK_EQ(sill_store_query("/proc/self/status", &processes), MPI_SUCCESS);
   CHECK(strcmp(processes.file_system, "proc") == 0);
+  CHECK_EQ(processes.served, SILL_NO);
   CHECK(strcmp(processes.identity, info.identity) != 0);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import resource
@@ -67,6 +68,14 @@ def test_memory_file_systems_are_warned_of(built):
     finding = next(f for f in doctor.examine(["/dev/shm"]) if f.area == "file system")
     assert finding.verdict == doctor.WARN
     assert "gone after a reboot" in finding.advice
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_a_servers_files_are_warned_of(served, built, monkeypatch, tmp_path):
+    store = dataclasses.replace(native.query(tmp_path), file_system="any", medium=None, served=served)
+    monkeypatch.setattr(native, "query", lambda folder: store)
+    finding = next(f for f in doctor.examine([str(tmp_path)]) if f.area == "file system")
+    assert finding.advice.startswith("a server's files") == served
 
 
 def test_a_folder_one_may_not_write_to_is_bad(built):

@@ -49,7 +49,7 @@ def store(**more) -> native.Store:
     known = {
         "file_system": "xfs", "source": "/dev/nvme0n1", "mount_point": "/s", "device": "nvme0n1", "identity": "uuid:1",
         "capacity_bytes": 2 << 40, "available_bytes": 1 << 40, "block_bytes": 4096, "medium": "solid state",
-        "shared": False, "read_only": False, "dax": None, "reflink": True, "direct_io": True,
+        "shared": False, "served": False, "read_only": False, "dax": None, "reflink": True, "direct_io": True,
     }  # fmt: skip
     return native.Store(**{**known, **more})
 
