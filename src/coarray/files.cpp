@@ -99,7 +99,8 @@ Result<Found> look(const std::string& path, CoarrayRecord& ours, bool inside) {
   const auto records = read_coarrays(path);
   if (!records.ok()) return records.status();
   if (!exists) return Found::nothing;
-  if (!records.value()) return refuse(path, "is no coarray's file, for there is no " + storage::record_path(path));
+  if (!records.value())
+    return refuse(path, "is no coarray's file, for there is no record in " + storage::record_path(path));
   for (CoarrayRecord there : *records.value()) {
     if (there.offset.has_value() != inside) return refuse(path, "was written with another PCAF_SHAREDFILE");
     if (!inside || there.name == ours.name) {

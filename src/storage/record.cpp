@@ -78,6 +78,10 @@ Status not_ours(const std::string& path) {
   return {Cause::bad_file, path + ": has the name of the window's sidecar but is none; it stays as it is"};
 }
 
+int open_new(const std::string& name, mode_t perm) {
+  return ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, perm);
+}
+
 // All of a new file; 0, or an errno.
 int write_text(int fd, const std::string& text) {
   const NoFileSizeSignal errors_only;
@@ -156,6 +160,7 @@ Result<std::optional<Record>> Record::read(const std::string& path) {
   struct stat found {};
   const auto text = ::fstat(fd.get(), &found) == 0 ? read_all(fd.get()) : std::nullopt;
   if (!text) return errno_status(errno, name);
+  if (text->empty()) return std::optional<Record>();  // who made it was killed before it was written
   auto record = parse(*text);
   if (!record.ok()) return Status(record.status().cause(), name + ": " + record.status().message());
   record.value().perm_ = found.st_mode & 0777;
@@ -212,17 +217,23 @@ Status Record::write(const File& file, bool durable) const {
   if (file.is_device() && durable) return {Cause::unsupported, file.path() + ": a device has no record beside it"};
   if (!has_record(file)) return {};
   const std::string path = record_path(file.path());
-  if (open_ours(path).get() < 0 && errno != ENOENT) return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
-  const auto temporary = temporary_name(path);
-  const int fd = temporary ? ::open(temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, perm_) : -1;
+  // Where there is none to replace, and nobody counts on it, a temporary name would cost more than all the rest.
+  std::string name = path;
+  int fd = durable ? -1 : open_new(name, perm_);
+  if (fd < 0) {
+    if (open_ours(path).get() < 0 && errno != ENOENT)
+      return errno == EEXIST ? not_ours(path) : errno_status(errno, path);
+    const auto temporary = temporary_name(path);
+    fd = temporary ? open_new(name = *temporary, perm_) : -1;
+  }
   if (fd < 0) return errno_status(errno, path);
   int error = write_text(fd, text());
   if (error == 0) set_time(fd, path, time_);
   if (error == 0 && durable && ::fsync(fd) != 0) error = errno;
   if (::close(fd) != 0 && error == 0) error = errno;
-  if (error == 0 && ::rename(temporary->c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0 && name != path && ::rename(name.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return durable ? file.sync_folder() : Status();
-  ::unlink(temporary->c_str());
+  ::unlink(name.c_str());
   return errno_status(error, path);
 }
 

@@ -29,7 +29,7 @@ class Record {
   static Result<Record> renew(const File& file, bool is_new, mode_t perm);
   // What a text says. Cause::bad_file for what isn't a record, is damaged, or of a newer Sill.
   static Result<Record> parse(std::string_view text);
-  // That beside the file at `path`; nothing if there is none. Errors name the record's path.
+  // That beside the file at `path`; nothing if there is none, or an empty one. Errors name the record's path.
   static Result<std::optional<Record>> read(const std::string& path);
 
   // The JSON of a section; nullptr if there is none.

@@ -100,6 +100,8 @@ TEST(Record, IsRenewedWithTheSectionsOfAnOlderOneUnlessTheFileIsNew) {
   ASSERT_TRUE(record.write(file, false).ok());
   EXPECT_EQ(fs::status(folder / "w.sill").permissions(), fs::perms(0600));
   EXPECT_EQ(Record::renew(file, true, 0600).value().section("window"), nullptr);
+  test::write_text(folder / "w.sill", "");
+  EXPECT_EQ(Record::renew(file, false, 0600).value().section("window"), nullptr) << "nothing was written yet";
   test::write_text(folder / "w.sill", "{\"sill\": 3}");
   EXPECT_EQ(Record::renew(file, false, 0600).status().cause(), Cause::bad_file) << "it may mean something to others";
 }
