@@ -46,15 +46,14 @@ TEST(ClaimLock, KeepsOverlappingWindowsOff) {
 }
 
 Claim open_to_read(const std::string& path) {
-  auto file = File::open({.path = path, .striping_factor = {}, .striping_unit = {}, .readonly = true});
+  auto file = File::open({.path = path, .readonly = true});
   if (!file.ok()) throw std::runtime_error(file.status().message());
   return Claim(std::move(file).value());
 }
 
 TEST(ClaimLock, KeepsOtherProcessesOff) {
   const Folder folder;
-  const FileConfig config{
-      .path = folder / "w", .striping_factor = {}, .striping_unit = {}, .readonly = false, .one_process = true};
+  const FileConfig config{.path = folder / "w", .readonly = false, .one_process = true};
   {
     const auto first = File::open(config);
     const auto second = File::open(config);
@@ -89,7 +88,7 @@ TEST(ClaimLock, IsSharedByThoseThatOnlyRead) {
 
 TEST(ClaimToRead, MustBeThereAndLongEnough) {
   const Folder folder;
-  const auto missing = File::open({.path = folder / "w", .striping_factor = {}, .striping_unit = {}, .readonly = true});
+  const auto missing = File::open({.path = folder / "w", .readonly = true});
   EXPECT_EQ(missing.status().cause(), Cause::no_such_file);
   EXPECT_FALSE(fs::exists(folder / "w"));
   write_text(folder / "w", std::string(4096, 'k'));

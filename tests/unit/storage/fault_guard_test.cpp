@@ -299,7 +299,7 @@ TEST_F(FaultGuardTest, AWindowThatIsOnlyReadIsNamed) {
     struct sigaction action = {};
     action.sa_handler = [](int) { say("mine|"); };
     if (::sigaction(SIGSEGV, &action, nullptr) != 0) ::_exit(4);
-    auto file = File::open({.path = folder_ / "w", .striping_factor = {}, .striping_unit = {}, .readonly = true});
+    auto file = File::open({.path = folder_ / "w", .readonly = true});
     const auto region = Region::reserve(page_size());
     if (!file.ok() || !region.ok() || !map_over(region.value().data(), page_size(), file.value(), 0, {}).ok())
       ::_exit(5);

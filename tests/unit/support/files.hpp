@@ -18,7 +18,7 @@ inline struct stat stat_of(const std::string& path) {
 }
 
 inline Result<storage::File> try_open(const std::string& path, mode_t perm = 0600) {
-  return storage::File::open({.path = path, .perm = perm, .striping_factor = {}, .striping_unit = {}});
+  return storage::File::open({.path = path, .perm = perm});
 }
 
 // Opens what must open.
