@@ -14,6 +14,7 @@ namespace {
 
 using namespace values;
 
+constexpr std::array<std::string_view, 2> boolean_names = {"false", "true"};
 constexpr std::array<std::string_view, 2> type_names = {"memory", "storage"};
 constexpr std::array<std::string_view, 2> order_names = {"memory_first", "storage_first"};
 constexpr std::array<std::string_view, 2> reserve_names = {"full", "sparse"};

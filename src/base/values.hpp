@@ -44,8 +44,6 @@ std::string name_of(const std::array<std::string_view, N>& names, Enum value) {
   return std::string(names[static_cast<std::size_t>(value)]);
 }
 
-constexpr std::array<std::string_view, 2> boolean_names = {"false", "true"};
-
 // A whole number of at least `low`, and nothing behind it.
 template <class Number>
 Status read_whole(std::string_view value, Number low, Number high, Number& result) {

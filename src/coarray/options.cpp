@@ -18,7 +18,9 @@ using values::read_stripe_unit;
 using values::read_whole;
 
 Status read_flag(std::string_view value, bool& result) {
-  return values::read_name(value, values::boolean_names, result);
+  if (value != "true" && value != "false") return bad("expected true or false");
+  result = value == "true";
+  return {};
 }
 
 // More don't fit into the nanoseconds of clocks.
